@@ -126,6 +126,17 @@ struct Cache {
   uint64_t max_bytes = 16ull << 20;
 };
 
+// When a server is started or connected to (docs/quick-starts.md): with Lineward, or at its first use.
+enum class ServerStart : uint8_t { boot, on_use };
+// Whether answers are remembered for the next life: with `start: onUse`, always, never.
+enum class RememberLists : uint8_t { automatic, on, off };
+// Answers of a stdio server to discover, `initialize` and lists, kept on disk (docs/quick-starts.md).
+struct Remember {
+  RememberLists lists = RememberLists::automatic;
+  std::string directory;  // empty: that of the state of this user or service
+  uint64_t max_bytes = 4ull << 20;
+};
+
 // Kernel limits for each process of a server (setrlimit); 0: as Lineward's own.
 struct Rlimit {
   uint64_t memory = 0;      // bytes of address space
@@ -212,6 +223,8 @@ struct Server {
   InheritedEnv inherit_env;
   std::vector<std::string> withheld_env;  // variables used by other parts of the configuration only
   Era protocol_era = Era::automatic;
+  ServerStart start = ServerStart::boot;
+  Remember remember;
   Isolation isolation = Isolation::automatic;
   MissingSession missing_session = MissingSession::adopt;
   ServerWorkers workers = ServerWorkers::all;

@@ -4,17 +4,35 @@
 #include <utility>
 
 #include "config/aggregate.h"
+#include "config/identity_words.h"
 #include "proxy/aggregate/aggregate_upstream.h"
 #include "proxy/upstream/bridge/modern_bridge.h"
 #include "proxy/upstream/http/http_upstream.h"
 #include "proxy/upstream/layers/identity_upstream.h"
 #include "proxy/upstream/layers/listen_hub.h"
 #include "proxy/upstream/layers/probe_upstream.h"
+#include "proxy/upstream/layers/remembering_upstream.h"
 #include "proxy/upstream/layers/result_cache.h"
 #include "proxy/upstream/layers/tool_upstream.h"
 #include "proxy/upstream/stdio/stdio_upstream.h"
 
+extern char** environ;
+
 namespace lineward::runtime {
+namespace {
+
+// A server that learns the identity of callers may have other lists for each.
+bool remembers(const config::Server& server) {
+  using config::RememberLists;
+  const bool wanted =
+      server.remember.lists == RememberLists::on ||
+      (server.remember.lists == RememberLists::automatic && server.start == config::ServerStart::on_use);
+  // With a process for each call no answer comes sooner from memory than once.
+  const bool may = server.url.empty() && server.isolation != config::Isolation::call;
+  return wanted && may && !config::tells_callers(server);
+}
+
+}  // namespace
 
 UpstreamSet::UpstreamSet(net::Loop& loop, const config::Config& config, exchange::ExchangeTable& exchanges,
                          Place place, Events events)
@@ -43,6 +61,7 @@ void UpstreamSet::add(const config::Server& server, size_t home,
   const bool is_home = home == place_.worker;
   if (shared) one.shared = {std::move(shared), place_.mailbox, place_.worker, home, place_.workers};
   std::unique_ptr<core::Upstream> transport;
+  upstream::RememberingUpstream* memory = nullptr;
   auto ready = [this, &one](const upstream::EraVerdict& verdict) {
     if (one.call_server) one.call_server->tell_state();
     events_.ready(one.server, verdict);
@@ -60,17 +79,28 @@ void UpstreamSet::add(const config::Server& server, size_t home,
         if (find_running(one.server.name) == &one) events_.lost();
       });
     }
-    transport = std::move(stdio);
+    if (remembers(one.server)) {
+      transport = remembering(one.server, std::move(stdio), memory);
+    } else {
+      transport = std::move(stdio);
+    }
   }
   if (!one.server.identity.meta.empty())
     transport = std::make_unique<upstream::IdentityUpstream>(std::move(transport), one.server);
-  // From the server to its callers: identity of callers, tool catalog, shared listens, cached results, the
-  // bridge between eras, then Lineward's own answers.
+  // From the server to its callers: remembered answers, identity of callers, tool catalog, shared listens,
+  // cached results, the bridge between eras, then Lineward's own answers.
   auto tools = std::make_unique<upstream::ToolUpstream>(loop_, std::move(transport), one.server);
+  upstream::ToolUpstream* catalog = tools.get();
   auto listens = std::make_unique<upstream::ListenHub>(loop_, std::move(tools), one.server);
   upstream::ListenHub* hub = listens.get();
   auto cache = std::make_unique<upstream::ResultCache>(loop_, std::move(listens), one.server);
   hub->watch([cache = cache.get()](const mcp::Message& notification) { cache->changed(notification); });
+  if (memory != nullptr) {
+    memory->on_changed([tools = catalog, cache = cache.get()](const mcp::Message& notification) {
+      if (mcp::method_of(notification.method()) == mcp::Method::tools_list_changed) tools->list_changed();
+      cache->changed(notification);
+    });
+  }
   auto bridge = std::make_unique<upstream::ModernBridge>(loop_, std::move(cache), one.server);
   one.upstream = std::make_unique<upstream::ProbeUpstream>(loop_, std::move(bridge), config_.listen);
   exchanges_.servers().add(*one.upstream, one.server);
@@ -90,6 +120,24 @@ void UpstreamSet::assume_both_eras() {
   for (auto& one : running_) {
     if (one->http != nullptr) one->http->assume_both_eras();
   }
+}
+
+std::unique_ptr<core::Upstream> UpstreamSet::remembering(const config::Server& server,
+                                                         std::unique_ptr<upstream::StdioUpstream> stdio,
+                                                         upstream::RememberingUpstream*& memory) {
+  upstream::StdioUpstream* below = stdio.get();
+  upstream::RememberingUpstream::Transport transport;
+  transport.is_running = [below](const core::UpstreamRequest& request) {
+    return below->is_running_for(request);
+  };
+  transport.assume = [below](const upstream::EraVerdict& verdict) { below->assume_era(verdict); };
+  transport.doubt = [below] { below->doubt_era(); };
+  transport.line = &spawner_->own_starts();
+  auto made = std::make_unique<upstream::RememberingUpstream>(loop_, std::move(stdio), server, environ,
+                                                              std::move(transport));
+  memory = made.get();
+  below->on_era([memory = made.get()](const upstream::EraVerdict& verdict) { memory->note_era(verdict); });
+  return made;
 }
 
 void UpstreamSet::join(const config::Server& server, plugin::GuardedUpstream& guarded,

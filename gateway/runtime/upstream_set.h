@@ -25,7 +25,9 @@
 
 namespace lineward::upstream {
 class HttpUpstream;
-}
+class RememberingUpstream;
+class StdioUpstream;
+}  // namespace lineward::upstream
 namespace lineward::aggregate {
 class AggregateUpstream;
 }
@@ -108,6 +110,10 @@ class UpstreamSet final {
     std::unique_ptr<core::Upstream> upstream;
     aggregate::AggregateUpstream* members = nullptr;  // within `upstream`
   };
+  // The transport within the layer that remembers its answers.
+  std::unique_ptr<core::Upstream> remembering(const config::Server& server,
+                                              std::unique_ptr<upstream::StdioUpstream> stdio,
+                                              upstream::RememberingUpstream*& memory);
   void join(const config::Server& server, plugin::GuardedUpstream& guarded,
             std::function<std::shared_ptr<void>()> lease);
   Running* find_running(const std::string& name) const;

@@ -363,6 +363,23 @@ void server_rows(std::vector<Option>& rows) {
   rows.push_back(choice<&S::protocol_era>(
       "mcpServers.*.protocolEra", "auto|legacy|modern", "auto",
       "The era of MCP that the server uses. auto: Lineward tries server/discover, then initialize."));
+  rows.push_back(
+      choice<&S::start>("mcpServers.*.start", "boot|onUse", "boot",
+                        "onUse: it is not probed with Lineward; a client's first message starts it "
+                        "or connects to it (docs/quick-starts.md)."));
+  constexpr auto m = &S::remember;
+  rows.push_back(choice<m, &Remember::lists>(
+      "mcpServers.*.remember.lists", "auto|on|off", "auto",
+      "stdio: its answers to discover, initialize and lists are kept on disk, and answer clients while it "
+      "starts in the next life. auto: with start: onUse."));
+  rows.push_back(row<m, &Remember::directory>(
+      "mcpServers.*.remember.directory", Kind::text, "", {},
+      "stdio: the directory for them, mode 0700. Default: memory in $STATE_DIRECTORY, or lineward/memory in "
+      "$XDG_STATE_HOME (~/.local/state)."));
+  rows.push_back(row<m, &Remember::max_bytes>("mcpServers.*.remember.maxBytes", Kind::size, "4MiB",
+                                              {1024, 256 * kMiB},
+                                              "stdio: the largest such file; the answer used least recently "
+                                              "goes first."));
   rows.push_back(choice<&S::isolation>(
       "mcpServers.*.isolation", "auto|shared|session|principal|call", "auto",
       "Which callers share one process, or one session with the server (docs/isolation.md)."));
@@ -533,7 +550,7 @@ bool Option::per_server() const {
 }
 
 bool Option::inherited() const {
-  return per_server() && key().find('.') != std::string::npos;
+  return per_server() && (key().find('.') != std::string::npos || key() == "start");
 }
 
 std::string_view Option::leaf() const {

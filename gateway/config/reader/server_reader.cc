@@ -322,7 +322,8 @@ void ServerReader::finish_server(const Member& member, Server& server, const Htt
   check_credentials(node, server);
   check_timeouts(node, server);
   if (!server.env_file.empty()) merge_env_file(node, server);
-  for (std::string* file : {&server.ca_file, &server.client_cert, &server.client_key}) {
+  for (std::string* file :
+       {&server.ca_file, &server.client_cert, &server.client_key, &server.remember.directory}) {
     if (!file->empty()) *file = resolve_path(*file, values_.sources().directory);
   }
 }

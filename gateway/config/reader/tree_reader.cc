@@ -108,14 +108,14 @@ void TreeReader::read_defaults(const Member& member) {
   }
   for (const Member& child : member.value.members) {
     const Option* option = find_option(std::string(kServerPrefix) + child.key);
-    if (option == nullptr) {
+    if (option == nullptr || option->inherited()) {
       options_.read("mcpServers.*", child, defaults_);
       continue;
     }
     values_
         .add("not-inherited",
              fmt::format("'{}' belongs to one server and cannot stand under defaults", child.key), child)
-        .hint = "timeouts, limits, restart and stop can";
+        .hint = "start, timeouts, limits, restart and stop can";
   }
 }
 

@@ -21,4 +21,14 @@ Sha256 sha256(std::string_view text) {
   return digest;
 }
 
+std::string sha256_hex(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string out;
+  for (const unsigned char byte : sha256(text)) {
+    out += kHex[byte >> 4];
+    out += kHex[byte & 15];
+  }
+  return out;
+}
+
 }  // namespace lineward

@@ -323,7 +323,8 @@ void list_server(Members& to, bool is_short, const ServerRecord* of) {
   to.has("kind", R"({"enum": ["stdio", "http", "together"]})", [&] {
     return &of->server == of->sources.aggregate() ? "together" : of->server.url.empty() ? "stdio" : "http";
   });
-  to.has("state", R"({"enum": ["starting", "ready", "draining", "backoff", "open", "disabled", "failed"]})",
+  to.has("state",
+         R"({"enum": ["starting", "ready", "draining", "backoff", "open", "disabled", "failed", "idle"]})",
          [&] { return core::name(of->status.state); });
   to.has("why", [&] { return when(!of->status.why.empty(), sanitize(of->status.why)); });
   to.has("limit_ms", "The longest duration of `starting`, `backoff` or `open`.",

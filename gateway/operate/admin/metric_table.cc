@@ -60,6 +60,10 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
      "Requests that may be answered from memory: hit, miss, shared (with one under way). Not without "
      "cache.enabled.",
      ""},
+    {M::remembered, "lineward_remembered_answers_total", T::counter, B::mcp, "upstream result",
+     "Answers from the memory of the last life (answered), and what the server's own answer showed later: "
+     "same, different, failed (it did not come). Not without remember.lists.",
+     ""},
     {M::subscriptions, "lineward_subscriptions", T::gauge, B::mcp, "upstream type",
      "Open listens of modern clients, by what they listen to.", ""},
     {M::subscription_events, "lineward_subscription_events_total", T::counter, B::mcp, "upstream type",

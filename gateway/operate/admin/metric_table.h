@@ -30,6 +30,7 @@ enum class Metric : uint8_t {
   cancel_latency,
   late_responses,
   cache,
+  remembered,
   subscriptions,
   subscription_events,
   sessions,

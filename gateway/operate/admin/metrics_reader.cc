@@ -190,6 +190,8 @@ void counters(Families& out, const UpstreamStats& stats, const UpstreamStats& fi
                                  std::pair("shared", stats.cache_shared)})
       out.add(M::cache, {{"upstream", name}, {"result", result}}, count);
   }
+  if (stats.remembered.front() > 0)
+    by_label<metrics::Remembered>(out, M::remembered, stats, "result", stats.remembered);
   if (stats.http2_streams > 0) {
     out.add(M::upstream_http2_connections, {{"upstream", name}},
             static_cast<double>(stats.http2_connections));

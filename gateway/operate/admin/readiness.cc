@@ -55,7 +55,7 @@ void Readiness::look() {
       const core::Upstream* running = sources_.upstream(*upstream);
       if (running != nullptr) status = running->status();
     });
-    bool ready = status.state == State::ready;
+    bool ready = status.is_usable();
     if (one.ready && !ready) one.since = now;
     one.ready = ready;
     if (ready) one.tries = 0;
@@ -82,7 +82,7 @@ std::vector<Check> Readiness::checks() const {
     auto known = required_.find(server.name);
     auto since = known != required_.end() ? known->second.since : sources_.loop.now();
     auto status = sources_.status(server);
-    Check check{"upstream " + server.name, status.state == State::ready, "ok"};
+    Check check{"upstream " + server.name, status.is_usable(), "ok"};
     if (!check.ok) {
       check.text = core::name(status.state);
       if (status.state == State::starting)
@@ -96,8 +96,8 @@ std::vector<Check> Readiness::checks() const {
   for (const auto& server : sources_.config.servers) {
     if (server.disabled) continue;
     ++servers;
-    const State state = sources_.status(server).state;
-    (state == State::starting ? starting : away) += state == State::ready ? 0 : 1;
+    const core::UpstreamStatus status = sources_.status(server);
+    (status.state == State::starting ? starting : away) += status.is_usable() ? 0 : 1;
   }
   // Servers that are not required do not delay readiness.
   if (starting + away > 0) {

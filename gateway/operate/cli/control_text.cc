@@ -125,7 +125,7 @@ std::string counted(int64_t count, std::string_view one) {
 }
 
 const char* state_colour(const std::string& state) {
-  if (state == "ready") return "32";
+  if (state == "ready" || state == "idle") return "32";
   return state == "failed" || state == "backoff" || state == "open" ? "31" : "33";
 }
 

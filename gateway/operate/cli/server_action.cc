@@ -95,7 +95,7 @@ std::optional<ExitCode> arrived(const ServerAction& wanted, const json& server,
   const std::string state = text_of(server, "state");
   const bool leaves = wanted.action == "stop" || wanted.action == "drain";
   if (leaves) return state == "disabled" ? std::optional(ExitCode::ok) : std::nullopt;
-  if (state == "ready") return ExitCode::ok;
+  if (state == "ready" || state == "idle") return ExitCode::ok;
   if (state == "starting" || state == "draining") return std::nullopt;
   around.err << fmt::format(
       "error: {} did not come up: {}{}\n  fix    lineward server {} shows what it wrote\n", wanted.name,

@@ -178,9 +178,8 @@ std::string TailLines::of_server(const nlohmann::json& server, const std::string
   auto [shown, is_new] = states_.try_emplace(name, state);
   if (!is_new && shown->second == state) return {};
   shown->second = state;
-  const char* colour = is_bad_state(text_of(server, "state")) ? kRed
-                       : text_of(server, "state") == "ready"  ? kGreen
-                                                              : kYellow;
+  const std::string now = text_of(server, "state");
+  const char* colour = is_bad_state(now) ? kRed : now == "ready" || now == "idle" ? kGreen : kYellow;
   return line(time, "server", colour, fmt::format("{}  {}", name, state));
 }
 

@@ -240,7 +240,7 @@ core::UpstreamStatus AggregateUpstream::status() const {
   size_t ready = 0;
   for (const auto& member : members_) {
     core::UpstreamStatus its = member->upstream.status();
-    if (its.state == State::ready) {
+    if (its.is_usable()) {
       ++ready;
     } else {
       status.why +=

@@ -238,9 +238,9 @@ void FannedListen::heard(SubscriptionLeg& leg, mcp::Message message) {
   if (!leg.standing.is_up()) return;
   leg.standing.brought();
   switch (method) {
-    case Method::tools_list_changed: return change(leg.asked.tools, false, false);
-    case Method::prompts_list_changed: return change(false, leg.asked.prompts, false);
-    case Method::resources_list_changed: return change(false, false, leg.asked.resources);
+    case Method::tools_list_changed: return server_changed(leg.asked.tools, false, false);
+    case Method::prompts_list_changed: return server_changed(false, leg.asked.prompts, false);
+    case Method::resources_list_changed: return server_changed(false, false, leg.asked.resources);
     case Method::resources_updated: {
       auto asked = leg.asked.uris.find(message.text(Field::params_uri));
       if (asked == leg.asked.uris.end() || granted_.count(asked->second) == 0 ||
@@ -430,6 +430,8 @@ void FannedListen::acknowledge() {
     }
   }
   if (!tasks.empty()) add("taskIds", quoted_list(tasks));
+  if (early_tools_ || early_prompts_ || early_resources_)
+    change(early_tools_, early_prompts_, early_resources_);
   deliver(notification("notifications/subscriptions/acknowledged",
                        fmt::format(R"("notifications":{{{}}})", granted)));
 }
@@ -449,6 +451,14 @@ void FannedListen::change(bool tools, bool prompts, bool resources) {
   aggregate_.loop().defer(lifetime_, [this] {
     if (live()) tell_changes();
   });
+}
+
+// A client may have read the list before the slowest server has acknowledged.
+void FannedListen::server_changed(bool tools, bool prompts, bool resources) {
+  if (state_ == State::acknowledged) return change(tools, prompts, resources);
+  early_tools_ = early_tools_ || tools;
+  early_prompts_ = early_prompts_ || prompts;
+  early_resources_ = early_resources_ || resources;
 }
 
 void FannedListen::tell_changes() {

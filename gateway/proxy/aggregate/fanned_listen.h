@@ -111,6 +111,8 @@ class FannedListen final : public core::OwnedCall {
   void check_acknowledged_later();
   // Notified once at the end of the turn, for all servers together.
   void change(bool tools, bool prompts, bool resources);
+  // The same for a server's own notification, which may come before the acknowledgement.
+  void server_changed(bool tools, bool prompts, bool resources);
   void tell_changes();
   void updated(const std::string& shown_uri);
   void deliver(const std::string& text) {
@@ -133,6 +135,7 @@ class FannedListen final : public core::OwnedCall {
   enum class State : uint8_t { learning, opening_legs, waiting, acknowledged };
   State state_ = State::learning;
   bool changed_tools_ = false, changed_prompts_ = false, changed_resources_ = false, telling_ = false;
+  bool early_tools_ = false, early_prompts_ = false, early_resources_ = false;
   uint64_t waiter_ = 0;
   std::chrono::milliseconds begun_at_{0};
   net::Timer ack_limit_;

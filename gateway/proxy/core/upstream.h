@@ -239,9 +239,11 @@ class ScopeCallbacks {
 
 // The state of an upstream, for operators and probes.
 struct UpstreamStatus {
-  enum class State : uint8_t { starting, ready, draining, backoff, open, disabled, failed, count_ };
+  // `idle`: nothing was started yet, and a call would start it (`start: onUse`).
+  enum class State : uint8_t { starting, ready, draining, backoff, open, disabled, failed, idle, count_ };
   State state = State::starting;
-  std::string why;                     // for backoff and failed; a readable text without secrets
+  bool is_usable() const { return state == State::ready || state == State::idle; }
+  std::string why;                     // for backoff, failed and idle; a readable text without secrets
   std::chrono::milliseconds limit{0};  // for `starting`: the time limit; for `backoff`: until the next
                                        // attempt
   std::string server;                  // the server's name, unmodified
@@ -280,7 +282,7 @@ constexpr bool waits_in_line(CallPhase phase) {
 
 constexpr std::string_view name(UpstreamStatus::State state) {
   constexpr std::array<std::string_view, static_cast<size_t>(UpstreamStatus::State::count_)> kNames{
-      "starting", "ready", "draining", "backoff", "open", "disabled", "failed"};
+      "starting", "ready", "draining", "backoff", "open", "disabled", "failed", "idle"};
   return kNames[static_cast<size_t>(state)];
 }
 

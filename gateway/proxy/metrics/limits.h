@@ -41,6 +41,7 @@ enum class Limit : uint8_t {
   part_bytes,
   part_items,
   part_timeout,
+  remembered_bytes,
   count_
 };
 
@@ -76,6 +77,7 @@ inline constexpr std::array<std::string_view, static_cast<size_t>(Limit::count_)
     "aggregate.maxPartBytes",
     "aggregate.maxItems",
     "aggregate.partTimeout",
+    "remember.maxBytes",
 };
 
 constexpr std::string_view label(Limit limit) {

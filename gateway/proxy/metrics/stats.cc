@@ -200,6 +200,7 @@ void UpstreamStats::add(const UpstreamStats& other) {
   stderr_lines += other.stderr_lines;
   add_all(message_errors, other.message_errors);
   add_all(retries, other.retries);
+  add_all(remembered, other.remembered);
   missing_parts += other.missing_parts;
   left_out_items += other.left_out_items;
   if (!other.routed) return;
@@ -368,6 +369,10 @@ std::string_view label(Passed what) {
 }
 std::string_view label(RetryOn on) {
   return one_of(on, {"connect", "reset", "unavailable", "session_lost", "origin"});
+}
+
+std::string_view label(Remembered what) {
+  return one_of(what, {"answered", "same", "different", "failed"});
 }
 
 CancelInitiator initiator_of(EndReason reason) {

@@ -47,6 +47,8 @@ enum class MessageError : uint8_t { not_json, oversize, unknown_id, bad_utf8, ma
 enum class ExitCause : uint8_t { exit, signal, killed, spawn, count_ };
 // `origin`: at another origin of the server, since nothing was sent to the first.
 enum class RetryOn : uint8_t { connect, reset, unavailable, session_lost, origin, count_ };
+// Answers given from the memory of an earlier life, and what the server's own answers showed afterwards.
+enum class Remembered : uint8_t { answered, same, different, failed, count_ };
 // Refusals because of overload: requests by a global limit, connections before any request.
 enum class Overload : uint8_t {
   requests,
@@ -215,6 +217,7 @@ struct UpstreamStats {
   uint64_t starts_ok = 0, starts_failed = 0;
   uint64_t abandoned = 0;  // processes that ended because their sessions' clients had gone
   std::array<uint64_t, size_of<ExitCause>> exits{};
+  std::array<uint64_t, size_of<Remembered>> remembered{};
   uint64_t stderr_lines = 0;
   std::array<uint64_t, size_of<MessageError>> message_errors{};
   std::array<uint64_t, size_of<RetryOn>> retries{};
@@ -303,6 +306,7 @@ std::string_view label(ListenType type);
 std::string_view label(MessageError kind);
 std::string_view label(ExitCause cause);
 std::string_view label(RetryOn on);
+std::string_view label(Remembered what);
 std::string_view label(Overload what);
 std::string_view label(Passed what);
 std::string_view label(TlsHandshake how);

@@ -387,6 +387,9 @@ core::UpstreamStatus HttpUpstream::status() const {
   } else if (!prober_.is_busy() && !era_.verdict().failure.text.empty()) {
     status.state = State::failed;
     status.why = era_.verdict().failure.text;
+  } else if (server_.start == config::ServerStart::on_use && !prober_.is_busy() && era_.waiting() == 0) {
+    status.state = State::idle;
+    status.why = "a client's first message connects to it (start: onUse)";
   } else {
     status.state = State::starting;
     status.limit = server_.timeouts.startup;

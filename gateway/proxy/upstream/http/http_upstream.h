@@ -47,7 +47,9 @@ class HttpUpstream final : public core::Upstream,
   ~HttpUpstream() override;
 
   // Probes the era now rather than at the first call; `ready` (may be empty) is called once with the verdict.
-  void warm_up(std::function<void(const EraVerdict&)> ready) { era_.warm_up(std::move(ready)); }
+  void warm_up(std::function<void(const EraVerdict&)> ready) {
+    if (server_.start == config::ServerStart::boot) era_.warm_up(std::move(ready));
+  }
 
   // The owner of the forwarded credentials: if they are the client's own, the server's refusals are passed to
   // the client (config::plain_sidecar).

@@ -244,7 +244,9 @@ void ToolCall::on_call_message(mcp::Message&& message) {
     return;
   }
   if (refused_headers(message)) return;
-  if (request_.method == Method::tools_list && message.kind() == mcp::MessageKind::result) {
+  // A list of the server's last life judges no call.
+  const bool is_servers = !inner_ || inner_->call_facts().is_from_server;
+  if (is_servers && request_.method == Method::tools_list && message.kind() == mcp::MessageKind::result) {
     ToolView& view = tools_.book().view(view_);
     ViewReading for_view{changes_, tools_.loop().now()};
     if (tools_.book().read(view, message, tools_.has_view() ? &for_view : nullptr) &&

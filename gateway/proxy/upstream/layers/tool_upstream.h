@@ -28,6 +28,8 @@ class ToolUpstream final : public core::PassingUpstream {
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
                                                            core::CallCallbacks& owner) override;
   void notice(core::UpstreamNotice what) override;
+  // The server's list differs from the one that it was read from.
+  void list_changed() { book_.changed(); }
 
   // For ToolCall.
   net::Loop& loop() { return loop_; }

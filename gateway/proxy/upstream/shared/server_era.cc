@@ -13,6 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLegacyVerdictLasts{24ll * 60 * 60 * 1000};
+constexpr milliseconds kAssumedVerdictLasts{10ll * 60 * 1000};
 
 }  // namespace
 
@@ -62,6 +63,12 @@ void ServerEra::adopt() const {
   if (!known || known == doubted_) return;
   verdict_ = *known;
   expires_ = verdict_.era == mcp::Era::legacy ? loop_.now() + kLegacyVerdictLasts : milliseconds::max();
+}
+
+void ServerEra::assume(const EraVerdict& verdict) {
+  if (verdict_.known || stopping_) return;
+  verdict_ = verdict;
+  expires_ = loop_.now() + kAssumedVerdictLasts;
 }
 
 void ServerEra::warm_up(std::function<void(const EraVerdict&)> ready) {

@@ -88,6 +88,9 @@ class ServerEra {
   bool is_certain() const { return certain_; }
   // For a server that all workers serve: the verdict of one worker is published to the others.
   void share(SharedPart part);
+  // Takes the verdict of an earlier life of Lineward, if the server is not known yet. The owner forgets it if
+  // a process shows another era.
+  void assume(const EraVerdict& verdict);
   // Probes now rather than at the first call; `ready` (may be empty) is called once with the verdict.
   void warm_up(std::function<void(const EraVerdict&)> ready);
   // Starts a probe, unless one is in progress.

@@ -42,6 +42,9 @@ class GroupCallbacks {
   // A modern server's process for a session in front of several servers refused Lineward's `initialize`.
   // True: the session's calls continue as modern calls, and its group is closed.
   virtual bool serves_as_modern(InstanceGroup& group, const ProcessEnd& end) = 0;
+  // The answer of a process to Lineward's own `server/discover`. True: it shows that the assumed era is
+  // wrong; the group is closed.
+  virtual bool is_of_other_era(InstanceGroup& group, const mcp::Message& discovered) = 0;
   // The number of calls in flight, over all groups.
   virtual size_t& in_flight() = 0;
   virtual bool stopping() const = 0;
@@ -121,6 +124,9 @@ class InstanceGroup final : public InstanceCallbacks {
   void on_instance_free(StdioInstance& instance) override;
   void on_instance_message(StdioInstance& instance, mcp::Message message) override;
   void on_instance_initialized(const mcp::Message& answer) override;
+  bool is_wanted(const mcp::Message& discovered) override {
+    return !owner_.is_of_other_era(*this, discovered);
+  }
   void on_instance_expired(StdioInstance& instance, std::string_view why) override;
   void on_instance_answered(HealthSignal what) override { owner_.health().answered(what); }
   void on_instance_down(StdioInstance& instance, const ProcessEnd& end,

@@ -476,7 +476,10 @@ void StdioInstance::response(mcp::Message&& message) {
   calls_.note_over(entry);
   record_.has_served = record_.has_served || entry.asks;
   if (entry.own_initialize) return initialized(message);
-  if (entry.own_discover) return become_ready();  // any answer proves that it runs
+  if (entry.own_discover) {  // any answer proves that it runs
+    if (owner_->is_wanted(message)) become_ready();
+    return;
+  }
   if (entry.call != nullptr) {
     pass_answer(*entry.call, std::move(message));
   } else if (entry.own_answer) {

@@ -34,6 +34,8 @@ class InstanceCallbacks {
   virtual void on_instance_message(StdioInstance& /*instance*/, mcp::Message /*message*/) {}
   // The answer to the client's own `initialize`, about to be forwarded.
   virtual void on_instance_initialized(const mcp::Message& /*answer*/) {}
+  // The answer to Lineward's own `server/discover`. False: the process is being ended.
+  virtual bool is_wanted(const mcp::Message& /*discovered*/) { return true; }
   // It answered for the first time.
   virtual void on_instance_answered(HealthSignal /*what*/) {}
   // It has reached its maximum age, or number of calls.

@@ -54,6 +54,7 @@ StdioUpstream::~StdioUpstream() {
 // ---- the era ----
 
 void StdioUpstream::warm_up(std::function<void(const EraVerdict&)> ready) {
+  if (server_.start == config::ServerStart::on_use) return;
   schedule_pump();  // starts the spares
   era_.warm_up(std::move(ready));
 }
@@ -76,6 +77,7 @@ void StdioUpstream::notice(core::UpstreamNotice what) {
 // A refused legacy client is served in the other era (ModernBridge). A modern client's call was not sent, and
 // waits; but only once, for a server may refuse both.
 void StdioUpstream::start_failed(const ProcessEnd& end, std::deque<StdioCall*>& refused) {
+  if (end.reason != mcp::EndReason::cancelled_drain) doubt_era();
   const bool no_legacy_one = end.knows_no_initialize && !era_.is_modern() &&
                              !era_.verdict().knows_no_discover &&
                              server_.protocol_era == config::Era::automatic;
@@ -111,9 +113,50 @@ void StdioUpstream::on_prober_free() {
 // An answer proves that the server runs; a silent exit, which may mean legacy, does not.
 void StdioUpstream::on_era_verdict(const EraVerdict& verdict) {
   if (stopping_) return;
+  era_is_assumed_ = false;
+  if (era_found_) era_found_(verdict);
   // After an exit the next process decides: a call waits for one.
   if (verdict.is_weak()) return;
   verdict.known ? health_.answered(HealthSignal::handshake) : health_.probe_died(verdict.failure);
+}
+
+void StdioUpstream::assume_era(const EraVerdict& verdict) {
+  if (era_.is_known()) return;
+  era_.assume(verdict);
+  era_is_assumed_ = era_was_assumed_ = era_.is_known();
+}
+
+// The first process of this life shows whether the server is what it was. Calls that waited for it wait for
+// a probe.
+bool StdioUpstream::is_of_other_era(InstanceGroup& group, const mcp::Message& discovered) {
+  // Several processes may have been started under the assumption.
+  const bool is_doubtful = era_is_assumed_ || (era_was_assumed_ && !era_.is_modern());
+  if (!is_doubtful || stopping_) return false;
+  if (verdict_of_discover(discovered).era == mcp::Era::modern) return false;
+  if (era_is_assumed_) {
+    log::write(log::Level::info, "memory.ignored",
+               {{"upstream", server_.name}, {"why", "the server is not of the modern era any more"}});
+  }
+  doubt_era();
+  std::deque<StdioCall*> waiting = group.take_queue();
+  groups_.close(group, "its server is of another era");
+  for (StdioCall* call : waiting) {
+    if (!era_.is_known()) {
+      era_.wait(*call);
+    } else if (auto refused = enqueue(*call)) {
+      call->fail(*refused);
+    }
+  }
+  return true;
+}
+
+void StdioUpstream::doubt_era() {
+  if (std::exchange(era_is_assumed_, false)) era_.forget();
+}
+
+bool StdioUpstream::is_running_for(const core::UpstreamRequest& request) {
+  const bool is_led = request.of_session() || era_.is_known();
+  return is_led && has_process_for(request, era_for(request), grouping_, groups_);
 }
 
 void StdioUpstream::on_era_known(TransportCall& call) {
@@ -128,6 +171,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Up
   using Refused = Unexpected<core::Failure>;
   if (stopping_) return Refused{stopping_now()};
   if (auto full = places_.refusal(request, live_calls_)) return Refused{std::move(*full)};
+  was_used_ = true;
   // A running process is used even if the circuit is open: only starts are held back.
   const bool is_led = request.of_session() || era_.is_known();  // assigned to a group
   const bool needs_start = !health_.circuit_closed() &&
@@ -225,7 +269,8 @@ void StdioUpstream::pump() {
     }
   }
   if (without_room && !room_timer_.running()) room_timer_.start(kLookForRoom, [this] { schedule_pump(); });
-  if (groups_.spares() < server_.pool.prewarm) groups_.fill_spares(room_.for_spares());
+  const bool may_spare = was_used_ || server_.start == config::ServerStart::boot;
+  if (may_spare && groups_.spares() < server_.pool.prewarm) groups_.fill_spares(room_.for_spares());
 }
 
 // ---- processes ----
@@ -285,6 +330,12 @@ void StdioUpstream::stop(std::function<void()> done) {
 
 // ---- status ----
 
+bool StdioUpstream::is_idle(const core::UpstreamStatus& status) const {
+  const bool failed = prober_.has_ended() && (!era_.is_known() || health_.doubts(era_.verdict()));
+  return server_.start == config::ServerStart::on_use && status.processes.empty() && !prober_.is_busy() &&
+         era_.waiting() == 0 && !failed;
+}
+
 core::UpstreamStatus StdioUpstream::status() const {
   core::UpstreamStatus status;
   status.server = era_.verdict().server;
@@ -310,6 +361,10 @@ core::UpstreamStatus StdioUpstream::status() const {
   } else if (pause.count() > 0) {
     status.state = State::backoff;
     status.limit = pause;
+  } else if (is_idle(status)) {
+    status.state = State::idle;
+    status.why = "a client's message starts it (start: onUse)";
+    return status;
   } else if (era_.is_known() && !health_.doubts(era_.verdict())) {
     status.state = State::ready;  // a call starts a process
   } else if (prober_.has_ended()) {

@@ -31,7 +31,15 @@ class StdioUpstream final : public core::Upstream,
   ~StdioUpstream() override;
 
   // Probes the era now rather than at the first call; `ready` (may be empty) is called once with the verdict.
+  // With `start: onUse` it does nothing.
   void warm_up(std::function<void(const EraVerdict&)> ready);
+  // For a layer that remembers answers (layers/remembering_upstream.h). Whether a ready process serves this
+  // request; the era of an earlier life; `found` is called with each verdict of a probe.
+  bool is_running_for(const core::UpstreamRequest& request);
+  void assume_era(const EraVerdict& verdict);
+  // The assumption may be wrong: the next call that needs the era probes it.
+  void doubt_era();
+  void on_era(std::function<void(const EraVerdict&)> found) { era_found_ = std::move(found); }
   // `lost` is called when an instance has exited that was not stopped.
   void on_lost(std::function<void()> lost) { lost_ = std::move(lost); }
 
@@ -67,6 +75,7 @@ class StdioUpstream final : public core::Upstream,
   }
   void start_failed(const ProcessEnd& end, std::deque<StdioCall*>& refused) override;
   bool serves_as_modern(InstanceGroup& group, const ProcessEnd& end) override;
+  bool is_of_other_era(InstanceGroup& group, const mcp::Message& discovered) override;
   size_t& in_flight() override { return in_flight_; }
   bool stopping() const override { return stopping_; }
   void schedule_pump() override { pump_later_.schedule(); }
@@ -85,6 +94,8 @@ class StdioUpstream final : public core::Upstream,
   void on_era_known(TransportCall& call) override;
 
   void pump();
+  // No process runs or starts, and none has failed.
+  bool is_idle(const core::UpstreamStatus& status) const;
   // The era in which this request is served. A server that speaks both serves legacy sessions in the legacy
   // era, including bridged ones: each is tried so until one was refused.
   mcp::Era era_for(const core::UpstreamRequest& request);
@@ -110,6 +121,9 @@ class StdioUpstream final : public core::Upstream,
   ProcessQuota room_{loop_, server_, groups_, prober_};
   net::Timer room_timer_{loop_};
   size_t live_calls_ = 0;
+  bool was_used_ = false;
+  bool era_is_assumed_ = false, era_was_assumed_ = false;
+  std::function<void(const EraVerdict&)> era_found_;
   CallLimiter places_{server_};
   net::Deferred pump_later_;
   std::function<void()> lost_;

@@ -84,6 +84,7 @@ struct GroupWorld final : GroupCallbacks {
     return room ? Room::there : Room::none;
   }
   bool capacity_pending() const override { return false; }
+  bool is_of_other_era(InstanceGroup&, const mcp::Message&) override { return false; }
   bool serves_as_modern(InstanceGroup&, const ProcessEnd&) override { return false; }
   std::unique_ptr<StdioInstance> take_spare(const InstanceGroup&, const Account*) override { return nullptr; }
   void start_failed(const ProcessEnd&, std::deque<StdioCall*>& refused) override {

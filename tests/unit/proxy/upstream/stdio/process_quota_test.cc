@@ -39,6 +39,7 @@ struct World final : GroupCallbacks {
   bool capacity_pending() const override { return groups.leaving() > 0; }
   std::unique_ptr<StdioInstance> take_spare(const InstanceGroup&, const Account*) override { return nullptr; }
   void start_failed(const ProcessEnd&, std::deque<StdioCall*>&) override {}
+  bool is_of_other_era(InstanceGroup&, const mcp::Message&) override { return false; }
   bool serves_as_modern(InstanceGroup&, const ProcessEnd&) override { return false; }
   size_t& in_flight() override { return calls_in_flight; }
   bool stopping() const override { return false; }

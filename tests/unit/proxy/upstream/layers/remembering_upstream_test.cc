@@ -1,0 +1,419 @@
+#include "proxy/upstream/layers/remembering_upstream.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "proxy/upstream/layers/watched_listen.h"
+#include "unit/proxy/upstream/layers/layers_world.h"
+
+using namespace lineward;
+using namespace lineward::upstream;
+using mcp::EndReason;
+
+namespace {
+
+const std::string kOld =
+    R"({"jsonrpc":"2.0","id":5,"result":{"resultType":"complete","ttlMs":7,"tools":[{"name":"old"}]}})";
+const std::string kNew =
+    R"({"jsonrpc":"2.0","id":6,"result":{"resultType":"complete","ttlMs":7,"tools":[{"name":"new"}]}})";
+const std::string kRemembered =
+    R"({"jsonrpc":"2.0","id":0,"result":{"_meta":{"io.lineward/remembered":true},"resultType":"complete","ttlMs":0,"tools":[{"name":"old"}]}})";
+const std::string kChanged = R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})";
+
+struct Scope final : core::ScopeCallbacks {
+  std::vector<std::string> heard;
+  int ended = 0;
+  void on_scope_message(mcp::Message message, std::optional<uint64_t>) override {
+    heard.push_back(message.bytes());
+  }
+  void on_scope_reset() override {}
+  void on_scope_ended() override { ++ended; }
+};
+
+// The server below, with scopes and what is sent to it.
+struct SeenBelow final : core::PassingUpstream {
+  explicit SeenBelow(Below& below) : PassingUpstream(std::make_unique<UpstreamBelow>(below)) {}
+  void open_scope(const core::Scope&, core::ScopeCallbacks&) override {}
+  void close_scope(const core::Scope&) override {}
+  void send(const core::Scope&, mcp::Era, const mcp::Message& message, const core::HeaderFields&) override {
+    sent.push_back(message.bytes());
+  }
+  std::vector<std::string> sent;
+};
+
+struct World {
+  World() {
+    char name[] = "/tmp/lineward-remember-XXXXXX";
+    REQUIRE(mkdtemp(name) != nullptr);
+    folder = name;
+    config.name = "s";
+    config.command = "/bin/true";
+    config.remember.directory = folder;
+    begin();
+  }
+  ~World() {
+    end();
+    std::filesystem::remove_all(folder);
+  }
+  // A new life.
+  void begin() {
+    static const char* const kNone[] = {nullptr};
+    RememberingUpstream::Transport transport;
+    transport.is_running = [this](const core::UpstreamRequest&) { return running; };
+    transport.assume = [this](const EraVerdict& verdict) { assumed = verdict; };
+    transport.doubt = [this] { ++doubts; };
+    auto seen = std::make_unique<SeenBelow>(below);
+    server = seen.get();
+    memory =
+        std::make_unique<RememberingUpstream>(loop, std::move(seen), config, kNone, std::move(transport));
+    memory->on_changed([this](const mcp::Message& notice) { changes.push_back(notice.bytes()); });
+  }
+  void end() {
+    if (!memory) return;
+    memory->stop([] {});
+    loop.close_deferred();
+    memory.reset();
+    loop.close_deferred();
+    below.calls.clear();
+    running = false;
+  }
+  void again() {
+    end();
+    begin();
+  }
+  core::UpstreamRequest request(const std::string& method = "tools/list", const std::string& params = {}) {
+    core::UpstreamRequest made;
+    made.message = parse(
+        R"({"jsonrpc":"2.0","id":1,"method":")" + method +
+        R"(","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}})" +
+        params + "}}");
+    made.method = mcp::method_of(method);
+    made.scope.principal = "p";
+    made.from = std::make_shared<core::ClientRequest>();
+    return made;
+  }
+  core::UpstreamRequest legacy(const std::string& method, const std::string& params = "{}",
+                               const std::string& session = "one") {
+    core::UpstreamRequest made;
+    made.message = parse(R"({"jsonrpc":"2.0","id":1,"method":")" + method + R"(","params":)" + params + "}");
+    made.method = mcp::method_of(method);
+    made.client_era = mcp::Era::legacy;
+    made.scope.principal = "p";
+    made.scope.session = session;
+    made.from = std::make_shared<core::ClientRequest>();
+    return made;
+  }
+  std::unique_ptr<core::Call> start(core::UpstreamRequest asked, Caller& caller) {
+    auto call = memory->start(std::move(asked), caller);
+    REQUIRE(call);
+    loop.close_deferred();
+    return std::move(*call);
+  }
+  // The server is asked, and answers so.
+  void learn(core::UpstreamRequest asked, const std::string& answer) {
+    Caller caller;
+    const size_t before = below.calls.size();
+    auto call = start(std::move(asked), caller);
+    REQUIRE(below.calls.size() == before + 1);
+    below.last().answers(answer);
+    REQUIRE(caller.heard == std::vector{answer});
+  }
+  // The answer from memory; empty: the server was asked for it.
+  std::string remembered(core::UpstreamRequest asked) {
+    Caller caller;
+    auto call = start(std::move(asked), caller);
+    const std::string heard = caller.heard.empty() ? std::string() : caller.heard.front();
+    if (call->live()) call->cancel("enough");
+    loop.close_deferred();
+    return heard;
+  }
+
+  net::Loop loop;
+  config::Server config;
+  Below below;
+  std::string folder;
+  bool running = false;
+  std::optional<EraVerdict> assumed;
+  int doubts = 0;
+  std::vector<std::string> changes;
+  SeenBelow* server = nullptr;
+  std::unique_ptr<RememberingUpstream> memory;
+};
+
+constexpr const char* kInit =
+    R"({"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}})";
+std::string init_result(const std::string& revision = "2025-11-25", const std::string& version = "1") {
+  return R"({"jsonrpc":"2.0","id":3,"result":{"protocolVersion":")" + revision +
+         R"(","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":")" + version +
+         R"("}}})";
+}
+
+}  // namespace
+
+TEST_CASE("a list is answered from the last life, and the server is asked behind", "[layers]") {
+  World world;
+  world.learn(world.request(), kOld);
+  world.again();
+  CHECK(world.remembered(world.request()) == kRemembered);
+  REQUIRE(world.below.calls.size() == 1);
+  CHECK(world.below.last().request.of_gateway);
+  // A second one shares the check.
+  CHECK(world.remembered(world.request()) == kRemembered);
+  REQUIRE(world.below.calls.size() == 1);
+  world.below.last().answers(kOld);
+  CHECK(world.changes.empty());
+  world.running = true;
+  CHECK(world.remembered(world.request()).empty());
+}
+
+TEST_CASE("a list that differs is told once to the listens of its caller", "[layers]") {
+  World world;
+  world.learn(world.request(), kOld);
+  world.again();
+  Caller first, others, late;
+  const std::string filter = R"(,"notifications":{"toolsListChanged":true})";
+  auto listen = world.start(world.request("subscriptions/listen", filter), first);
+  auto of_another = world.request("subscriptions/listen", filter);
+  of_another.scope.principal = "q";
+  auto anothers = world.start(std::move(of_another), others);
+  const std::string acknowledged =
+      R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true}}})";
+  world.below.calls[1]->says(acknowledged);
+  CHECK(world.remembered(world.request()) == kRemembered);
+  world.below.last().answers(kNew);
+  CHECK(first.heard.empty());
+  world.below.calls[0]->says(acknowledged);
+  world.loop.close_deferred();
+  CHECK(first.heard == std::vector{acknowledged, kChanged});
+  CHECK(others.heard == std::vector{acknowledged});
+  CHECK(world.changes == std::vector{kChanged});
+  listen->cancel("enough");
+  anothers->cancel("enough");
+
+  // It was told; the memory is the new one.
+  world.again();
+  CHECK(world.remembered(world.request()).find("new") != std::string::npos);
+  world.below.last().answers(kOld);
+  // No listen heard that: the next one does.
+  auto next = world.start(world.request("subscriptions/listen", filter), late);
+  world.below.last().says(acknowledged);
+  world.loop.close_deferred();
+  CHECK(late.heard == std::vector{acknowledged, kChanged});
+  next->cancel("enough");
+}
+
+TEST_CASE("what may differ between callers is not mixed", "[layers]") {
+  World world;
+  world.learn(world.request(), kOld);
+  world.again();
+  auto other = world.request();
+  other.scope.principal = "q";
+  CHECK(world.remembered(std::move(other)).empty());
+  auto bridged = world.request();
+  bridged.scope.bridged_session = "one";
+  CHECK(world.remembered(std::move(bridged)).empty());
+  CHECK(world.remembered(world.request("tools/list", R"(,"cursor":"x")")).empty());
+  auto traced = world.request();
+  traced.message = parse(
+      R"({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"com.example/user":"ada"}}})");
+  CHECK(world.remembered(std::move(traced)).empty());
+  auto discovery = world.request();
+  discovery.of_gateway = true;
+  CHECK(world.remembered(std::move(discovery)).empty());
+  CHECK(world.remembered(world.request("tools/list", R"(,"other":1)")).empty());
+  CHECK(world.remembered(world.request("prompts/list")).empty());
+  // Lineward judges calls by the server's own list.
+  auto own = world.request();
+  own.from = nullptr;
+  CHECK(world.remembered(std::move(own)).empty());
+  CHECK_FALSE(world.remembered(world.request()).empty());
+}
+
+TEST_CASE("a list after the first call of a process is not learned", "[layers]") {
+  World world;
+  Scope scope;
+  const core::Scope one{"one", "p"};
+  world.memory->open_scope(one, scope);
+  world.learn(world.legacy("initialize", kInit), init_result());
+  const std::string list = R"({"jsonrpc":"2.0","id":4,"result":{"tools":[]}})";
+  world.learn(world.legacy("tools/list"), list);
+  world.learn(world.legacy("tools/call", R"({"name":"login"})"), list);
+  world.learn(world.legacy("tools/list"), R"({"jsonrpc":"2.0","id":4,"result":{"tools":["secret"]}})");
+  // Nor is this session answered from memory any more.
+  CHECK(world.remembered(world.legacy("tools/list")).empty());
+  world.memory->close_scope(one);
+  world.again();
+  world.memory->open_scope(one, scope);
+  REQUIRE_FALSE(world.remembered(world.legacy("initialize", kInit)).empty());
+  const std::string kept = world.remembered(world.legacy("tools/list"));
+  CHECK(kept.find("remembered") != std::string::npos);
+  CHECK(kept.find("secret") == std::string::npos);
+  world.memory->close_scope(one);
+}
+
+TEST_CASE("a page of a list is not learned", "[layers]") {
+  World world;
+  world.learn(world.request(),
+              R"({"jsonrpc":"2.0","id":5,"result":{"resultType":"complete","tools":[],"nextCursor":"2"}})");
+  world.again();
+  CHECK(world.remembered(world.request()).empty());
+}
+
+TEST_CASE("a failed start ends its session", "[layers]") {
+  World world;
+  Scope scope;
+  const core::Scope one{"one", "p"};
+  world.memory->open_scope(one, scope);
+  world.learn(world.legacy("initialize", kInit), init_result());
+  world.again();
+  world.memory->open_scope(one, scope);
+  REQUIRE_FALSE(world.remembered(world.legacy("initialize", kInit)).empty());
+  world.below.last().fails({EndReason::cancelled_drain, "stops"});
+  CHECK(scope.ended == 0);
+  world.memory->close_scope(one);
+  world.memory->open_scope(one, scope);
+  REQUIRE_FALSE(world.remembered(world.legacy("initialize", kInit)).empty());
+  world.below.last().fails({EndReason::queue_full, "full"});
+  CHECK(scope.ended == 1);
+  world.memory->close_scope(one);
+}
+
+TEST_CASE("state under a name is not remembered", "[layers]") {
+  World world;
+  world.config.isolation = config::Isolation::session;
+  world.again();
+  world.learn(world.request(), kOld);
+  world.again();
+  CHECK(world.remembered(world.request()).empty());
+}
+
+TEST_CASE("a failed start ends the use of the memory until the server answers", "[layers]") {
+  World world;
+  world.learn(world.request(), kOld);
+  world.again();
+  CHECK_FALSE(world.remembered(world.request()).empty());
+  world.below.last().fails({EndReason::upstream_exited, "s exited"});
+  Caller caller;
+  auto call = world.start(world.request(), caller);
+  world.below.last().fails({EndReason::upstream_exited, "s exited"});
+  REQUIRE(caller.failed);
+  world.learn(world.request(), kOld);
+  CHECK_FALSE(world.remembered(world.request()).empty());
+
+  // A refused start is the client's answer.
+  world.again();
+  world.below.refuses = core::Failure{EndReason::circuit_open, "left alone"};
+  Caller refused;
+  CHECK_FALSE(world.memory->start(world.request(), refused));
+}
+
+TEST_CASE("a session's notifications follow the server's answer to its initialize", "[layers]") {
+  World world;
+  Scope scope;
+  const core::Scope one{"one", "p"};
+  world.memory->open_scope(one, scope);
+  world.learn(world.legacy("initialize", kInit), init_result());
+  const std::string list = R"({"jsonrpc":"2.0","id":4,"result":{"tools":[]}})";
+  world.learn(world.legacy("tools/list"), list);
+  world.memory->close_scope(one);
+  world.again();
+  world.memory->open_scope(one, scope);
+  CHECK_FALSE(world.remembered(world.legacy("initialize", kInit)).empty());
+  REQUIRE(world.below.calls.size() == 1);
+  CHECK_FALSE(world.below.last().request.of_gateway);
+  const std::string initialized = R"({"jsonrpc":"2.0","method":"notifications/initialized"})";
+  world.memory->send(one, mcp::Era::legacy, parse(initialized), {});
+  CHECK(world.server->sent.empty());
+  CHECK_FALSE(world.remembered(world.legacy("tools/list")).empty());
+  world.below.calls[0]->answers(init_result());
+  CHECK(world.server->sent == std::vector{initialized});
+  world.below.calls[1]->answers(R"({"jsonrpc":"2.0","id":4,"result":{"tools":[1]}})");
+  CHECK(scope.heard == std::vector{kChanged});
+  world.memory->send(one, mcp::Era::legacy, parse(initialized), {});
+  CHECK(world.server->sent.size() == 2);
+  CHECK(scope.ended == 0);
+  world.memory->close_scope(one);
+}
+
+TEST_CASE("a session ends if its server speaks another revision now", "[layers]") {
+  World world;
+  Scope scope;
+  const core::Scope one{"one", "p"};
+  world.memory->open_scope(one, scope);
+  world.learn(world.legacy("initialize", kInit), init_result());
+  world.memory->close_scope(one);
+  for (const std::string& now :
+       {init_result("2025-06-18"),
+        std::string(R"({"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"no"}})")}) {
+    world.again();
+    world.memory->open_scope(one, scope);
+    scope.ended = 0;
+    REQUIRE_FALSE(world.remembered(world.legacy("initialize", kInit)).empty());
+    world.below.last().answers(now);
+    CHECK(scope.ended == 1);
+    world.memory->close_scope(one);
+    // The memory holds the newest answer.
+    world.memory->open_scope(one, scope);
+    const bool is_error = now.find("error") != std::string::npos;
+    CHECK(world.remembered(world.legacy("initialize", kInit)).empty() == is_error);
+    world.memory->close_scope(one);
+    if (!is_error) continue;
+    world.memory->open_scope(one, scope);
+    world.learn(world.legacy("initialize", kInit), init_result());
+    world.memory->close_scope(one);
+  }
+}
+
+TEST_CASE("another version of the server ends the memory of the last one", "[layers]") {
+  World world;
+  Scope scope;
+  const core::Scope one{"one", "p"};
+  world.memory->open_scope(one, scope);
+  world.learn(world.legacy("initialize", kInit), init_result());
+  world.learn(world.request(), kOld);
+  world.again();
+  world.memory->open_scope(one, scope);
+  CHECK_FALSE(world.remembered(world.legacy("initialize", kInit)).empty());
+  world.below.last().answers(init_result("2025-11-25", "2"));
+  CHECK(world.remembered(world.request()).empty());
+  CHECK(world.doubts == 1);
+  world.memory->close_scope(one);
+}
+
+TEST_CASE("a changed command is another server", "[layers]") {
+  World world;
+  world.learn(world.request(), kOld);
+  world.config.env = {{"A", "1"}};
+  world.again();
+  world.learn(world.request(), kNew);
+  world.config.env.clear();
+  world.again();
+  CHECK(world.remembered(world.request()).empty());  // the file is that of the other one now
+}
+
+TEST_CASE("the end of a session ends its checks", "[layers]") {
+  World world;
+  Scope scope;
+  const core::Scope one{"one", "p"};
+  world.memory->open_scope(one, scope);
+  world.learn(world.legacy("initialize", kInit), init_result());
+  world.again();
+  world.memory->open_scope(one, scope);
+  REQUIRE_FALSE(world.remembered(world.legacy("initialize", kInit)).empty());
+  world.memory->close_scope(one);
+  CHECK(world.below.last().cancelled);
+}
+
+TEST_CASE("the era of the last life is assumed", "[layers]") {
+  World world;
+  EraVerdict verdict;
+  verdict.known = true;
+  verdict.era = mcp::Era::modern;
+  verdict.versions = {"2026-07-28"};
+  world.memory->note_era(verdict);
+  world.again();
+  CHECK_FALSE(world.assumed);
+  world.remembered(world.request());
+  REQUIRE(world.assumed);
+  CHECK(world.assumed->era == mcp::Era::modern);
+}
