@@ -392,7 +392,10 @@ Result<std::unique_ptr<core::Call>, core::Failure> RememberingUpstream::start(co
   const bool is_used = process_of(request.scope).is_used;
   if (key.empty() || is_used) return inner_->start(std::move(request), owner);
   const Message* kept = answers_.find(key);
-  if (kept != nullptr && may_answer(request)) {
+  // A refusal counts only while the server is known as one that has no `initialize`.
+  const bool is_valid =
+      kept != nullptr && (kept->kind() == MessageKind::result || inner_->era() == mcp::Era::modern);
+  if (is_valid && may_answer(request)) {
     if (auto answered = from_memory(key, Message(*kept), request, owner)) return Started(std::move(answered));
   }
   auto call = std::make_unique<LearningCall>(*this, std::move(key), std::move(request), owner);

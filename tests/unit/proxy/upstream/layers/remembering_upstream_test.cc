@@ -251,6 +251,24 @@ TEST_CASE("a list after the first call of a process is not learned", "[layers]")
   world.memory->close_scope(one);
 }
 
+TEST_CASE("a remembered refusal counts at a modern server only", "[layers]") {
+  World world;
+  Scope scope;
+  const core::Scope one{"one", "p"};
+  world.memory->open_scope(one, scope);
+  world.learn(world.legacy("initialize", kInit),
+              R"({"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"no"}})");
+  world.again();
+  world.memory->open_scope(one, scope);
+  world.below.era.reset();
+  CHECK(world.remembered(world.legacy("initialize", kInit)).empty());
+  world.below.calls.clear();
+  world.below.era = mcp::Era::modern;
+  CHECK(world.remembered(world.legacy("initialize", kInit)).find("-32601") != std::string::npos);
+  CHECK(world.below.calls.empty());
+  world.memory->close_scope(one);
+}
+
 TEST_CASE("a page of a list is not learned", "[layers]") {
   World world;
   world.learn(world.request(),
