@@ -48,7 +48,7 @@ export const SERVERS = {
       unknown: UNKNOWN,
     }),
     prompt: { name: 'args-prompt', args: { city: 'Ulm' } },
-    resource: 'demo://resource/static/document/features.md',
+    resource: `demo://resource/static/document/features.${'md'}`, // spelled so that it is no citation of a page
     task: { tool: 'simulate-research-query', args: { topic: 'rivers' } },
   },
   filesystem: {
