@@ -156,7 +156,7 @@ int join_shared(Invocation& invocation, lineward::runtime::RunOptions& options) 
   plan.token = lineward::random_id();
   plan.linger = request.linger;
   const auto client = share::client_config(invocation.config, *place, plan.token);
-  plan.limit = std::max(share::start_limit(invocation.config), share::kLeaseLimit);
+  plan.limit = share::start_limit(invocation.config);
   // In the process of the gateway, which has this one's memory.
   const share::ServeShared serve = [&](const std::function<void()>& ready) {
     auto spawner = lineward::process::fork_spawner(nullptr);
@@ -182,7 +182,7 @@ int join_shared(Invocation& invocation, lineward::runtime::RunOptions& options) 
     return static_cast<int>(ExitCode::internal);
   }
   options.keeper = *keeper;
-  if (int failed = share::await_lease(*keeper, plan.limit); failed != 0) return failed;
+  if (int failed = share::await_lease(*keeper, plan.limit + share::kLeaseLimit); failed != 0) return failed;
   invocation.config = client;
   return 0;
 }

@@ -176,7 +176,8 @@ class Keeper {
 
   // Nullopt: the lease is there.
   std::optional<Failure> take_lease() {
-    const Deadline deadline(plan_.limit);
+    Deadline deadline(plan_.limit);
+    const Deadline whole(plan_.limit + kLeaseLimit);
     std::optional<Failure> failed;
     while (!deadline.over()) {
       switch (ask(deadline, failed)) {
@@ -202,10 +203,12 @@ class Keeper {
         if (ask(deadline, failed) == Asked::granted) return std::nullopt;
         return not_started;
       }
+      if (!whole.over()) deadline = Deadline(plan_.limit);
     }
-    return failure(cli::ExitCode::temporary,
-                   fmt::format("the shared gateway did not answer within {} ms; its log is {}",
-                               plan_.limit.count(), plan_.place.log));
+    return failure(
+        cli::ExitCode::temporary,
+        fmt::format("the shared gateway did not answer within {} ms (timeouts.startup); its log is {}",
+                    plan_.limit.count(), plan_.place.log));
   }
 
   // `nobody`: there is no gateway, or it is leaving. `busy`: more clients connect at once than it has taken

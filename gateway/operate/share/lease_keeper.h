@@ -18,14 +18,14 @@
 
 namespace lineward::share {
 
-// For the end of a gateway that is leaving, and the start of the next one.
+// How much longer than its limit a client waits at most, for a gateway that it starts itself.
 constexpr std::chrono::milliseconds kLeaseLimit{45'000};
 
 struct KeeperPlan {
   SharePlace place;
   std::string token;
   std::chrono::milliseconds linger{0};
-  std::chrono::milliseconds limit = kLeaseLimit;
+  std::chrono::milliseconds limit{0};  // for the answer of a gateway, or the end of one that is leaving
 };
 
 // Serves in the process of the gateway, which calls `ready` once when clients can reach it. Returns the exit
