@@ -82,6 +82,8 @@ void LegacySseEndpoint::paths_changed() {
 void LegacySseEndpoint::refuse_modern(ClientConnection& connection, Session& session,
                                       const mcp::Message& message) {
   constexpr std::string_view kWhy = "2026-07-28 is not spoken over HTTP+SSE; POST to the MCP path";
+  if (parts_.sessions.find_as_owner(connection) == nullptr)
+    return parts_.refusals.refuse(connection, session_not_found());
   if (message.kind() != mcp::MessageKind::request)
     return parts_.refusals.refuse(connection, invalid_request(std::string(kWhy)));
   parts_.sessions.table().touch(session);
