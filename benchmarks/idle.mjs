@@ -83,7 +83,7 @@ async function each(name, pid, make, rows) {
   const sockets = [];
   const add = async (many) => {
     for (let i = 0; i < many; i += 50) sockets.push(...(await Promise.all(Array.from({ length: Math.min(50, many - i) }, make))));
-    await sleep(1000);
+    await sleep(7000); // idle connections rest after 5 s
     return kib(pid, 'VmRSS');
   };
   const before = await add(100);
