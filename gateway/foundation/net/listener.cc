@@ -197,9 +197,13 @@ Listener::~Listener() {
   close();
 }
 
+bool Listener::has_its_file() const {
+  return unlink_.empty() || file_at(unlink_) == made_;
+}
+
 void Listener::close() {
   // Before the close: after it another process may make a file of that name, and even of that number.
-  if (!unlink_.empty() && file_at(unlink_) == made_) unlink(unlink_.c_str());
+  if (!unlink_.empty() && has_its_file()) unlink(unlink_.c_str());
   unlink_.clear();
   tcp_.close();
   pipe_.close();

@@ -45,6 +45,8 @@ class Listener {
   bool is_loopback() const { return loopback_; }
   // Changes the file of a Unix socket that open() has made; does nothing for others.
   Status<> change_file(const SocketFile& file);
+  // Whether the Unix socket that open() has made is still reached by its name; true for others.
+  bool has_its_file() const;
   // A descriptor of the same socket, or -1.
   int share() const;
   // Accepts all connections waiting in the kernel: closing would reset them.

@@ -30,7 +30,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLook{25};
-constexpr milliseconds kIdleLook{100};
+constexpr milliseconds kIdleLook{50};
 constexpr int kIdleLooks = 2;  // then the loop counts as idle
 constexpr milliseconds kForStack{200};
 constexpr int kMaxFrames = 48;
@@ -93,6 +93,7 @@ LoopWatch::LoopWatch(Loop& loop, Limits limits, Report report)
       begun_after_(loop.turn()),
       limits_(limits),
       report_(std::move(report)),
+      polled_(uv_backend_fd(loop.raw())),
       ping_(std::make_unique<Ping>()),
       watched_(pthread_self()) {
   const auto init = [&](uv_async_t* h) { return uv_async_init(loop.raw(), h, [](uv_async_t*) {}); };
@@ -140,12 +141,15 @@ milliseconds LoopWatch::starved() const {
   return std::chrono::duration_cast<milliseconds>(std::chrono::nanoseconds(waited));
 }
 
-// Whether the kernel says that the thread waits for events. False if it does not say.
+// Whether the kernel says that the thread waits for the loop's events, and not for others in a callback.
+// False if it does not say.
 bool LoopWatch::waits() const {
   std::array<char, 160> text{};
   long call = -1;
+  unsigned long descriptor = 0;
   if (syscall_ < 0 || pread(syscall_, text.data(), text.size() - 1, 0) <= 0) return false;
-  if (std::sscanf(text.data(), "%ld", &call) != 1) return false;  // "running"
+  if (std::sscanf(text.data(), "%ld %lx", &call, &descriptor) != 2) return false;  // "running"
+  if (descriptor != static_cast<unsigned long>(polled_)) return false;
   const std::initializer_list<long> polls{
 #ifdef SYS_epoll_wait
       SYS_epoll_wait,

@@ -47,6 +47,7 @@ class LoopWatch {
   const uint64_t begun_after_;  // the loop's turn count
   Limits limits_;
   Report report_;
+  const int polled_;  // the loop's epoll descriptor
   std::unique_ptr<Ping> ping_;
   std::atomic<uint64_t> stalls_{0};
   unsigned long watched_;  // the loop's thread

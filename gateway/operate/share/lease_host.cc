@@ -1,7 +1,6 @@
 #include "operate/share/lease_host.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,12 +18,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds kFirstClient{2'000};
 // From the connection to the request.
 constexpr milliseconds kPatience{5'000};
-
-std::pair<dev_t, ino_t> file_at(const std::string& path) {
-  struct stat found {};
-  if (lstat(path.c_str(), &found) != 0) return {};
-  return {found.st_dev, found.st_ino};
-}
 
 }  // namespace
 
@@ -96,7 +89,6 @@ Status<> LeaseHost::listen() {
       [this](std::unique_ptr<net::ByteStream> stream, const std::string&) { accepted(std::move(stream)); });
   if (!listener) return Unexpected<Error>{listener.error()};
   listener_ = std::move(*listener);
-  made_ = file_at(path_);
   count_down(kFirstClient);
   look_later();
   return Done{};
@@ -183,7 +175,7 @@ void LeaseHost::look() {
     if (std::find(before.begin(), before.end(), token) != before.end()) events_.ended(token);
   }
   // A cleaner of temporary files has removed the socket: no client comes any more.
-  if (file_at(path_) == made_) return;
+  if (listener_->has_its_file()) return;
   log::write(log::Level::warn, "share.socket_lost", {{"path", path_}});
   look_.stop();
   events_.idle();

@@ -68,7 +68,6 @@ class LeaseHost {
   std::vector<std::unique_ptr<Lease>> leases_;
   net::Timer idle_;
   net::Timer look_;
-  std::pair<dev_t, ino_t> made_{};     // the file of the socket
   std::vector<std::string> unleased_;  // tokens that had no lease at the last look
 };
 

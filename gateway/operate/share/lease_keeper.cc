@@ -179,6 +179,7 @@ class Keeper {
     Deadline deadline(plan_.limit);
     const Deadline whole(plan_.limit + kLeaseLimit);
     std::optional<Failure> failed;
+    uint32_t starts = 0;
     while (!deadline.over()) {
       switch (ask(deadline, failed)) {
         case Asked::granted: return std::nullopt;
@@ -198,6 +199,9 @@ class Keeper {
       }
       OwnedFd held(*lock);
       remove_stale(plan_.place.directory);
+      // The one before was ready, and ended before it granted a lease.
+      if (starts > 0) wait_for_client(Backoff::doubled(kStarts, starts - 1));
+      ++starts;
       if (auto not_started = start()) {
         // The lock file of a running gateway was removed, by a cleaner of temporary files for example.
         if (ask(deadline, failed) == Asked::granted) return std::nullopt;

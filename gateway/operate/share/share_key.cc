@@ -140,10 +140,6 @@ std::map<std::string, std::string> counted_environment(const config::Config& con
     for (const std::string& entry : config::server_environment(server, own))
       add(server.name + " ", entry);
   }
-  if (!config.plugins.empty()) {
-    for (const std::string& entry : config::server_environment(config::Server(), own))
-      add("plugins ", entry);
-  }
   for (const char* const* entry = own; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const std::string_view name = text.substr(0, text.find('='));

@@ -1,6 +1,8 @@
 #include "foundation/net/loop_watch.h"
 
 #include <sched.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -137,6 +139,24 @@ TEST_CASE("a loop that gets no processor is told as held up, and not ended for i
     hold_up(loop, hold, [&] { return reports.any(starved); });
     CHECK(reports.any(starved));
   }
+  loop.close_all();
+}
+
+TEST_CASE("a loop that waits for other events in a callback is held up") {
+  Loop loop;
+  Reports reports;
+  const int other = epoll_create1(EPOLL_CLOEXEC);
+  REQUIRE(other >= 0);
+  {
+    LoopWatch watch(loop, {milliseconds(100), milliseconds(0)}, reports.put());
+    const auto hold = [&] {
+      epoll_event none{};
+      epoll_wait(other, &none, 1, 400);
+    };
+    hold_up(loop, hold, [&] { return watch.stalls() > 0; });
+    CHECK(watch.stalls() > 0);
+  }
+  close(other);
   loop.close_all();
 }
 
