@@ -21,6 +21,10 @@ void Listener::hand_on(std::unique_ptr<ByteStream> stream) {
   accepted_(std::move(stream), "somebody");
 }
 
+bool Listener::has_its_file() const {
+  return true;
+}
+
 Status<> Listener::change_file(const SocketFile&) {
   return Done{};
 }

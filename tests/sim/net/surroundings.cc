@@ -60,7 +60,7 @@ void reap_children() {}
 
 struct LoopWatch::Ping {};
 LoopWatch::LoopWatch(Loop& loop, Limits limits, Report report)
-    : loop_(loop), begun_after_(0), limits_(limits), report_(std::move(report)) {}
+    : loop_(loop), begun_after_(0), limits_(limits), report_(std::move(report)), polled_(-1) {}
 LoopWatch::~LoopWatch() = default;
 
 FileWatch::Signature FileWatch::look(const std::string&) {
