@@ -19,9 +19,10 @@ constexpr size_t kRewritten = 16;            // an id or token may become so muc
 constexpr size_t kMaxWindow = 64 * 1024;
 constexpr uint64_t kMaxRetry = 24ull * 60 * 60 * 1000;
 
-// The end of the line that continues at `from`; the size of the text if it has not arrived. The search window
-// grows: if all lines end in CR, a search for LF would scan the whole buffer for each.
-size_t line_end(const std::string& text, size_t from) {
+// The end of the line that continues at `from`; the size of the text if it has not arrived. With a CR in the
+// text the search window grows: if all lines end in CR, a search for LF would scan the whole buffer for each.
+size_t line_end(const std::string& text, size_t from, bool has_cr) {
+  if (!has_cr) return std::min(text.find('\n', from), text.size());
   for (size_t window = kFirstWindow; from < text.size(); window = std::min(window * 2, kMaxWindow)) {
     const char* const begin = text.data() + from;
     const auto find = [begin](char end, size_t within) {
@@ -53,12 +54,14 @@ void SseParser::append(std::string_view bytes) {
     if (buffer_.capacity() > kKeptCapacity) std::string().swap(buffer_);
     buffer_.clear();
     at_ = scanned_ = 0;
+    has_cr_ = false;
   } else if (at_ > buffer_.size() / 2) {
     buffer_.erase(0, at_);
     scanned_ -= at_;
     at_ = 0;
   }
   buffer_.append(bytes);
+  has_cr_ = has_cr_ || bytes.find('\r') != std::string_view::npos;
 }
 
 SseParser::Next SseParser::next() {
@@ -84,6 +87,7 @@ SseParser::Next SseParser::next() {
 void SseParser::restart() {
   std::string().swap(buffer_);
   at_ = scanned_ = 0;
+  has_cr_ = false;
   at_start_ = true;
   skip_lf_ = false;
   std::string().swap(data_);
@@ -114,7 +118,7 @@ SseParser::Line SseParser::take_line(std::string_view& line) {
     if (buffer_[at_] == '\n') scanned_ = ++at_;
     skip_lf_ = false;
   }
-  const size_t end = line_end(buffer_, scanned_);
+  const size_t end = line_end(buffer_, scanned_, has_cr_);
   size_t size = end - at_;
   if (size > limits_.line_bytes) return Line::too_long;
   scanned_ = end;
@@ -127,6 +131,7 @@ SseParser::Line SseParser::take_line(std::string_view& line) {
 
 // False when the event exceeds its limit.
 bool SseParser::on_field(std::string_view line) {
+  if (const auto data = data_of(line)) return add_data(*data);  // nearly all
   size_t colon = line.find(':');
   if (colon == 0) {
     ++empty_lines_;
@@ -135,8 +140,9 @@ bool SseParser::on_field(std::string_view line) {
   std::string_view name = line.substr(0, colon);
   std::string_view value = colon == std::string_view::npos ? std::string_view() : line.substr(colon + 1);
   if (!value.empty() && value.front() == ' ') value.remove_prefix(1);
-  if (name == "data") return add_data(value);
-  if (name == "event") {
+  if (name == "data") {  // without a colon
+    return add_data(value);
+  } else if (name == "event") {
     type_ = value;
   } else if (name == "id") {
     if (value.size() <= kMaxEventId && value.find('\0') == std::string_view::npos) coming_id_ = value;
@@ -181,16 +187,21 @@ void SseParser::set_retry(std::string_view digits) {
 
 // Called at an empty line. False when the event has no data, so that it is not dispatched.
 bool SseParser::dispatch() {
-  std::string type = std::exchange(type_, {});
   if (coming_id_ != id_) id_ = coming_id_;
-  if (!has_data_) return false;
+  if (!has_data_) {
+    type_.clear();
+    return false;
+  }
   has_data_ = false;
-  ready_ = SseEvent();
   ready_.data = std::exchange(data_, {});
   ready_.outline = std::move(outline_);
-  if (!type.empty()) ready_.event = std::move(type);
+  if (type_.empty()) {
+    ready_.event = "message";
+  } else {
+    ready_.event = std::exchange(type_, {});
+  }
   ready_.id = id_;
-  if (!std::exchange(retry_told_, true)) ready_.retry = retry_;
+  ready_.retry = std::exchange(retry_told_, true) ? std::nullopt : retry_;
   return true;
 }
 

@@ -78,8 +78,9 @@ class SseParser {
 
   SseLimits limits_;
   std::string buffer_;
-  size_t at_ = 0;       // bytes before it are parsed
-  size_t scanned_ = 0;  // no line end between at_ and here
+  size_t at_ = 0;        // bytes before it are parsed
+  size_t scanned_ = 0;   // no line end between at_ and here
+  bool has_cr_ = false;  // whether a CR may be in the buffer
   bool at_start_ = true;
   bool skip_lf_ = false;  // the previous line ended in CR
   uint64_t empty_lines_ = 0;

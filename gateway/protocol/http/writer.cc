@@ -26,9 +26,16 @@ bool is_owned_by_writer(std::string_view name) {
          equals_ignoring_case(name, "Connection");
 }
 
-void append_number(std::string& out, size_t number, int base = 10) {
+template <size_t base = 10>
+void append_number(std::string& out, size_t number) {
   char digits[24];
-  out.append(digits, std::to_chars(digits, digits + sizeof digits, number, base).ptr);
+  char* const end = digits + sizeof digits;
+  char* at = end;
+  do {
+    *--at = "0123456789abcdef"[number % base];
+    number /= base;
+  } while (number != 0);
+  out.append(at, end);
 }
 
 void append_head(std::string& out, const ResponseHead& head, int status, Framing framing, size_t body_size,
@@ -70,6 +77,8 @@ int checked_status(int status) {
 // A line of an event stream: line ends and NUL become spaces.
 // Each byte is searched for separately: find_first_of() would call memchr for every letter of the text.
 void flatten(std::string& text, size_t from) {
+  const char* const end = text.data() + text.size();
+  if (text.size() - from < kOwnPiece && find_control(text.data() + from, end) == end) return;  // nearly all
   for (const char bad : {'\n', '\r', '\0'}) {
     for (size_t at = text.find(bad, from); at != std::string::npos; at = text.find(bad, at + 1))
       text[at] = ' ';
@@ -177,7 +186,7 @@ std::string body_piece(std::string_view piece, int minor_version) {
   if (minor_version == 0) return std::string(piece);
   std::string out;
   out.reserve(piece.size() + 20);
-  append_number(out, piece.size(), 16);
+  append_number<16>(out, piece.size());
   out += "\r\n";
   out += piece;
   out += "\r\n";
@@ -201,7 +210,7 @@ EventPieces sse_event(std::string data, std::string_view id, int minor_version) 
   out.before =
       StringPool::take(id_line.size() + kName.size() + 24 + (apart ? 0 : data.size() + after.size()));
   if (chunked) {
-    append_number(out.before, id_line.size() + kName.size() + data.size() + kEnd.size(), 16);
+    append_number<16>(out.before, id_line.size() + kName.size() + data.size() + kEnd.size());
     out.before += "\r\n";
   }
   out.before += id_line;

@@ -176,22 +176,20 @@ inline const Row* find_escaped_row(const Slots& slots, std::string_view key) {
   return find_row(slots, json::unescape(key));
 }
 
-// The key lengths of a level, a bit for each: most unknown keys have another length.
-constexpr auto all_lengths() {
-  std::array<uint64_t, static_cast<size_t>(Level::none)> all{};
+// The first letters of a level's keys of each length, a bit for each letter in either case: most unknown
+// ASCII keys have another.
+constexpr size_t kMaxKnownKey = 64;
+using FirstLetters = std::array<uint32_t, kMaxKnownKey>;
+constexpr uint32_t letter_bit(char first) {
+  return uint32_t{1} << (static_cast<unsigned char>(first) % 32);
+}
+constexpr auto all_first_letters() {
+  std::array<FirstLetters, static_cast<size_t>(Level::none)> all{};
   for (const Row& row : kRows)
-    all[static_cast<size_t>(row.where)] |= uint64_t{1} << row.key().size();
+    all[static_cast<size_t>(row.where)][row.key().size()] |= letter_bit(row.key().front());
   return all;
 }
-constexpr auto kLengthsOf = all_lengths();
-
-constexpr bool every_length_has_a_bit() {
-  for (const Row& row : kRows) {
-    if (row.key().size() >= 64) return false;
-  }
-  return true;
-}
-static_assert(every_length_has_a_bit());
+constexpr auto kFirstLettersOf = all_first_letters();
 
 // The rows of a level stand together: the first one, and the one behind the last.
 struct RowSpan {
@@ -219,9 +217,11 @@ static_assert(every_level_is_one_span());
 // The row that some decoders would match this unknown key to (foundation/json/json_case.h).
 inline const Row* find_likeness(Level level, std::string_view key, bool escaped) {
   if (escaped) return find_likeness(level, json::unescape(key), false);
+  if (key.empty()) return nullptr;
   const bool ascii =
       std::none_of(key.begin(), key.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
-  if (ascii && (key.size() >= 64 || (kLengthsOf[static_cast<size_t>(level)] >> key.size() & 1) == 0))
+  const FirstLetters& letters = kFirstLettersOf[static_cast<size_t>(level)];
+  if (ascii && (key.size() >= kMaxKnownKey || (letters[key.size()] & letter_bit(key.front())) == 0))
     return nullptr;
   const RowSpan span = kSpanOf[static_cast<size_t>(level)];
   for (size_t i = span.first; i < span.behind; ++i) {
