@@ -239,6 +239,8 @@ LinkLoss Http2Link::loss_of(const LinkEntry& entry, uint32_t code) {
     loss.text = fmt::format("sent a response that is not valid HTTP/2: {}",
                             entry.invalid.empty() ? nghttp2_http2_strerror(code) : entry.invalid);
   }
+  // A server that has begun its response has processed the request, whatever its frames claim.
+  if (entry.has_head) loss.unprocessed = false;
   return loss;
 }
 

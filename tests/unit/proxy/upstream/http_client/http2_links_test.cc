@@ -305,6 +305,22 @@ TEST_CASE("http2 links: a refused request goes to another connection, and fails 
   w.run_until([&] { return w.server.goaways == 2; });  // what refuses all is left
 }
 
+TEST_CASE("http2 links: a request is not repeated once its response has begun") {
+  World w;
+  w.make();
+  w.warm();
+  w.server.answers_all = false;
+  Asker one(*w.pool);
+  w.run_until([&] { return w.server.asked.size() == 2; });
+  auto [peer, id] = w.server.asked[1];
+  peer->answer(id, "begun", false);
+  w.run_until([&] { return one.body == "begun"; });
+  peer->reset(id, NGHTTP2_REFUSED_STREAM);
+  w.run_until([&] { return one.over; });
+  CHECK(w.server.asked.size() == 2);
+  CHECK_FALSE(one.fault.nothing_sent);
+}
+
 TEST_CASE("http2 links: a server that does not begin") {
   World w;
   w.server.greets = false;
