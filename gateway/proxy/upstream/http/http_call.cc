@@ -41,6 +41,7 @@ void HttpCall::reply(std::string message) {
 }
 
 bool HttpCall::hold(bool on) {
+  is_held_ = on && messages && messages->is_stream();
   if (!messages || !messages->is_stream()) return false;
   on ? messages->pause() : messages->resume();
   return true;
@@ -49,6 +50,7 @@ bool HttpCall::hold(bool on) {
 void HttpCall::hand_over(core::CallCallbacks& owner, core::Handover how) {
   if (!live()) return;
   if (messages) messages->resume();  // the new owner holds nothing back yet
+  is_held_ = false;
   owner_ = &owner;
   const bool parks = how == core::Handover::parked;
   parked_since = parks ? std::optional(parts_.loop.now()) : std::nullopt;
@@ -104,6 +106,8 @@ void HttpCall::on_messages_sent(HttpMessages&) {
 }
 
 void HttpCall::on_messages_open(HttpMessages& from, const http::ResponseInfo& info) {
+  // The stream before it was paused: the client still reads slowly.
+  if (is_held_ && from.is_stream()) from.pause();
   parts_.calls.call_opened(*this, from, info);
 }
 

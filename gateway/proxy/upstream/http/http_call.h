@@ -84,6 +84,7 @@ class HttpCall final : public TransportCall, public MessagesCallbacks, public Po
   void note_timeout(mcp::EndReason reason);
 
   const HttpParts& parts_;
+  bool is_held_ = false;  // the owner reads no more of its stream, or of those that continue it
 };
 
 }  // namespace lineward::upstream

@@ -360,6 +360,36 @@ TEST_CASE("a legacy stream that breaks off goes on where it was, and fails when 
   }
 }
 
+TEST_CASE("a stream that continues a paused one is paused too") {
+  HttpWorld world(Era::legacy);
+  Session session(world, "one");
+  Asker caller;
+  core::Call& call = world.start(world.request(Era::legacy, "n", "one"), caller);
+  REQUIRE(world.heard_of(1));
+  bool has_paused = false;
+  caller.then = [&] { has_paused = has_paused || call.pause(); };
+  world.fake->event(world.asked(0), progress(world.asked(0).id()), "e-7\nretry: 1");
+  world.fake->end(world.asked(0));  // arrives with the event
+  REQUIRE(world.heard_of(2));
+  REQUIRE(has_paused);
+  size_t known = 2;
+  const auto another_call = [&] {
+    Asker other;
+    world.start(world.request(Era::legacy, "other", "one"), other);
+    REQUIRE(world.heard_of(++known));
+    world.fake->result(world.asked(known - 1));
+    REQUIRE(world.wait_for([&] { return other.over(); }));
+  };
+  world.fake->open_stream(world.asked(1));
+  another_call();  // the head has arrived
+  world.fake->event(world.asked(1), answer(world.asked(0).id()));
+  another_call();
+  CHECK(caller.heard.size() == 1);
+  call.resume();
+  REQUIRE(world.wait_for([&] { return caller.over(); }));
+  CHECK_FALSE(caller.failed);
+}
+
 TEST_CASE("a response that ends without the answer is a failure") {
   HttpWorld world(Era::modern);
   Asker one, two;

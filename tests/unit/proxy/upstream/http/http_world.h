@@ -87,6 +87,10 @@ class HttpFake {
     streaming_.push_back(&to);
     write(to, "HTTP/1.1 200 X\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
   }
+  // The stream ends in order.
+  void end(const HttpAsked& to) {
+    if (std::erase(streaming_, &to) > 0) write(to, "0\r\n\r\n");
+  }
   void close(const HttpAsked& of) { at(of).stream->close(); }
   bool left(const HttpAsked& of) { return at(of).ended; }
 
@@ -118,9 +122,6 @@ class HttpFake {
   Peer& at(const HttpAsked& of) { return *std::next(peers_.begin(), static_cast<ptrdiff_t>(of.connection)); }
   void write(const HttpAsked& to, std::string bytes) {
     if (!at(to).ended) at(to).stream->write(std::move(bytes));
-  }
-  void end(const HttpAsked& to) {
-    if (std::erase(streaming_, &to) > 0) write(to, "0\r\n\r\n");
   }
   void take(std::shared_ptr<HttpAsked> one) {
     kept_.push_back(one);
