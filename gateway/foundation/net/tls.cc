@@ -143,6 +143,8 @@ TlsEngine::State TlsEngine::advance(std::string& plain) {
       return broken("the TLS connection broke");
     }
   }
+  // A renegotiation may have held back what was written before it.
+  if (state_ == State::open && !waiting_.empty()) flush_plain();
   return state_;
 }
 

@@ -52,7 +52,7 @@ struct TlsSession::Wire {
   static int write(BIO* bio, const char* from, int size) {
     BIO_clear_retry_flags(bio);
     std::string& out = of(bio).out_;
-    if (out.capacity() == 0) out = StringPool::take(static_cast<size_t>(size));
+    if (out.empty()) StringPool::renew(out, static_cast<size_t>(size));
     out.append(from, static_cast<size_t>(size));
     return size;
   }

@@ -126,6 +126,22 @@ TEST_CASE("TLS towards servers") {
       CHECK((*client)->state() == TlsEngine::State::closed);
     }
   }
+  // As servers do that ask for a certificate when they know the path.
+  SECTION("what is written while the server renegotiates arrives behind it") {
+    auto client = TlsEngine::for_client(*context, "example.test");
+    REQUIRE(client);
+    Server server(pem, TLS1_2_VERSION);
+    talk(**client, server);
+    REQUIRE((*client)->state() == TlsEngine::State::open);
+    REQUIRE(SSL_renegotiate(server.ssl) == 1);
+    REQUIRE(SSL_do_handshake(server.ssl) == 1);
+    std::string plain;
+    (*client)->feed(server.take(), plain);
+    (*client)->write("late");
+    talk(**client, server);
+    CHECK((*client)->state() == TlsEngine::State::open);
+    CHECK(server.got == "late");
+  }
   SECTION("another name, an unknown authority, an old certificate") {
     auto wrong_name = TlsEngine::for_client(*context, "other.test");
     Server server(pem);
