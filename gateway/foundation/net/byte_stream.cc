@@ -133,7 +133,8 @@ Result<std::unique_ptr<ByteStream>> ByteStream::from_socket(Loop& loop, int fd) 
 
 int ByteStream::detach(std::unique_ptr<TlsSession>* tls) {
   flush_now();
-  if (writing_ || !queue_.empty() || ended_ || rest_ || ending_writes_ || closed()) return -1;
+  const bool holds_bytes = rest_ && rest_->at < rest_->bytes.size();  // put_back({}) holds none
+  if (writing_ || !queue_.empty() || ended_ || holds_bytes || ending_writes_ || closed()) return -1;
   if (tls_ && (tls == nullptr || !tls_->can_move())) return -1;
   uv_os_fd_t fd = -1;
   if (uv_fileno(reinterpret_cast<uv_handle_t*>(raw()), &fd) != 0) return -1;
@@ -332,7 +333,7 @@ void ByteStream::start_reading() {
 int ByteStream::read_on() {
   if (tcp_) return watch();
   const auto give_buffer = [](uv_handle_t*, size_t, uv_buf_t* buffer) { *buffer = read_buffer(); };
-  return uv_read_start(raw(), give_buffer, [](uv_stream_t* h, ssize_t n, const uv_buf_t* buffer) {
+  const int error = uv_read_start(raw(), give_buffer, [](uv_stream_t* h, ssize_t n, const uv_buf_t* buffer) {
     auto* self = static_cast<ByteStream*>(h->data);
     if (self == nullptr || n == 0) return;  // 0 is "try again", not the end
     if (n > 0) {
@@ -341,6 +342,7 @@ int ByteStream::read_on() {
     }
     self->ended(n == UV_EOF ? 0 : static_cast<int>(n));
   });
+  return error == UV_EALREADY ? 0 : error;
 }
 
 // libuv reads a pipe up to 32 times in a turn while its writer keeps up.
@@ -475,7 +477,11 @@ void ByteStream::receive() {
 }
 
 void ByteStream::ended(int error) {
-  if (ended_) return;
+  if (ended_) {
+    // The other side's FIN was told, and now its RST: nothing waits to be sent any more.
+    if (error != 0 && !last_bytes_ && owner_ != nullptr) owner_->on_drained();
+    return;
+  }
   ended_ = true;
   pause_reading();
   if (last_bytes_) return;

@@ -24,7 +24,8 @@ class StreamCallbacks {
   // The peer ended the stream: error is 0 for an orderly end, else a negative errno. Called once; no data
   // follows.
   virtual void on_end(int error) = 0;
-  // The kernel has taken all queued bytes.
+  // The kernel has taken all queued bytes, or they were dropped: the peer reset a stream that it had ended
+  // before.
   virtual void on_drained() {}
   // The TLS handshake is done (ByteStream::speak_tls). Called once, before any data.
   virtual void on_secured() {}

@@ -182,6 +182,59 @@ TEST_CASE("a reset is reported to an owner that only writes") {
   loop.close_all();
 }
 
+// Its owner may keep it after the end, for an answer that is being sent.
+TEST_CASE("a reset after the end drops what waits, and is told as drained") {
+  Loop loop;
+  Pair pair(loop);
+  Owner owner;
+  pair.near->set_owner(&owner);
+  pair.near->write(pattern(24 << 20));
+  pair.near->start_reading();
+  Timer later(loop);
+  std::function<void()> begun = [&] {
+    if (pair.near->sent() == 0) return later.start(milliseconds(1), begun);
+    shutdown(pair.far, SHUT_WR);
+  };
+  later.start(milliseconds(0), begun);
+  owner.at_end = [&] {
+    CHECK(owner.ended == 0);
+    CHECK(pair.near->backlog() > 0);
+    pair.reset();
+  };
+  owner.when_drained = [&] { loop.stop(); };
+  run(loop);
+  CHECK(owner.ended == 0);
+  CHECK(owner.drained == 1);
+  CHECK(pair.near->backlog() == 0);
+  pair.near->close();
+  loop.close_all();
+}
+
+TEST_CASE("a stream that waits for its next turn can be moved, one that holds bytes cannot") {
+  Loop loop;
+  Pair pair(loop);
+  Owner owner;
+  pair.near->set_owner(&owner);
+  pair.near->start_reading();
+  std::string_view rest;
+  int fd = -1;
+  owner.on_bytes = [&] {
+    pair.near->put_back(rest);
+    fd = pair.near->detach(nullptr);
+    loop.stop();
+  };
+  SECTION("no bytes") {}
+  SECTION("some") {
+    rest = "st";
+  }
+  REQUIRE(::send(pair.far, "first", 5, 0) == 5);
+  run(loop);
+  CHECK((fd >= 0) == rest.empty());
+  if (fd >= 0) ::close(fd);
+  pair.near->close();
+  loop.close_all();
+}
+
 TEST_CASE("an owner that pauses, closes or destroys a stream with more to read is left alone") {
   Loop loop;
   Pair pair(loop);

@@ -167,7 +167,7 @@ TEST_CASE("a stream that speaks TLS: a slow reader, in order and counted") {
   CHECK(pair.until(
       loop, [&] { return pair.near->sent() > 64 * 1024; }, false));
   const size_t backlog = pair.near->backlog();
-  CHECK(backlog > (4 << 20));
+  CHECK(backlog > (1 << 20));  // the kernel may take 4 MiB, and more
   CHECK(backlog < sent.size() + (64 << 10));
   CHECK(pair.owner.drained == drained);
   CHECK(pair.until(loop, [&] { return pair.client.got.size() == sent.size(); }));
