@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "config/remembers.h"
 #include "proxy/cluster/remote_upstream.h"
 #include "proxy/upstream/layers/listen_hub.h"
 #include "runtime/worker_directory.h"
@@ -22,8 +23,13 @@ RemoteMembers::Member& RemoteMembers::add(RemoteServer shown, std::shared_ptr<ne
   auto remote = std::make_unique<cluster::RemoteUpstream>(
       loop_, std::move(here), one.server.name, std::move(shown.call_server), std::move(shown.state));
   one.remote = remote.get();
-  // Many identical listens here share one listen at the other worker.
-  one.upstream = std::make_unique<upstream::ListenHub>(loop_, std::move(remote), one.server);
+  // Many identical listens here share one listen at the other worker. A server that remembers tells each
+  // client about its own answers there.
+  if (config::remembers(one.server)) {
+    one.upstream = std::move(remote);
+  } else {
+    one.upstream = std::make_unique<upstream::ListenHub>(loop_, std::move(remote), one.server);
+  }
   one.guarded = std::make_unique<plugin::GuardedUpstream>(loop_, *one.upstream, one.server, plugins_);
   one.served = std::make_shared<exchange::ServerVersion>(*one.upstream, one.server);
   members_.push_back(std::move(made));

@@ -4,13 +4,14 @@
 #include <utility>
 
 #include "config/aggregate.h"
-#include "config/identity_words.h"
+#include "config/remembers.h"
 #include "proxy/aggregate/aggregate_upstream.h"
 #include "proxy/upstream/bridge/modern_bridge.h"
 #include "proxy/upstream/http/http_upstream.h"
 #include "proxy/upstream/layers/identity_upstream.h"
 #include "proxy/upstream/layers/listen_hub.h"
 #include "proxy/upstream/layers/probe_upstream.h"
+#include "proxy/upstream/layers/remembered_changes.h"
 #include "proxy/upstream/layers/remembering_upstream.h"
 #include "proxy/upstream/layers/result_cache.h"
 #include "proxy/upstream/layers/tool_upstream.h"
@@ -19,21 +20,6 @@
 extern char** environ;
 
 namespace lineward::runtime {
-namespace {
-
-// A server that learns the identity of callers may have other lists for each.
-bool remembers(const config::Server& server) {
-  using config::RememberLists;
-  const bool wanted =
-      server.remember.lists == RememberLists::on ||
-      (server.remember.lists == RememberLists::automatic && server.start == config::ServerStart::on_use);
-  // With a process for each call no answer comes sooner from memory than once.
-  const bool may = server.url.empty() && server.isolation != config::Isolation::call;
-  return wanted && may && !config::tells_callers(server);
-}
-
-}  // namespace
-
 UpstreamSet::UpstreamSet(net::Loop& loop, const config::Config& config, exchange::ExchangeTable& exchanges,
                          Place place, Events events)
     : loop_(loop),
@@ -79,7 +65,7 @@ void UpstreamSet::add(const config::Server& server, size_t home,
         if (find_running(one.server.name) == &one) events_.lost();
       });
     }
-    if (remembers(one.server)) {
+    if (config::remembers(one.server)) {
       transport = remembering(one.server, std::move(stdio), memory);
     } else {
       transport = std::move(stdio);
@@ -88,7 +74,7 @@ void UpstreamSet::add(const config::Server& server, size_t home,
   if (!one.server.identity.meta.empty())
     transport = std::make_unique<upstream::IdentityUpstream>(std::move(transport), one.server);
   // From the server to its callers: remembered answers, identity of callers, tool catalog, shared listens,
-  // cached results, the bridge between eras, then Lineward's own answers.
+  // cached results, changes of remembered lists, the bridge between eras, then Lineward's own answers.
   auto tools = std::make_unique<upstream::ToolUpstream>(loop_, std::move(transport), one.server);
   upstream::ToolUpstream* catalog = tools.get();
   auto listens = std::make_unique<upstream::ListenHub>(loop_, std::move(tools), one.server);
@@ -101,7 +87,13 @@ void UpstreamSet::add(const config::Server& server, size_t home,
       cache->changed(notification);
     });
   }
-  auto bridge = std::make_unique<upstream::ModernBridge>(loop_, std::move(cache), one.server);
+  std::unique_ptr<core::Upstream> shown = std::move(cache);
+  if (memory != nullptr) {
+    auto changes = std::make_unique<upstream::RememberedChanges>(loop_, std::move(shown));
+    memory->use(*changes);
+    shown = std::move(changes);
+  }
+  auto bridge = std::make_unique<upstream::ModernBridge>(loop_, std::move(shown), one.server);
   one.upstream = std::make_unique<upstream::ProbeUpstream>(loop_, std::move(bridge), config_.listen);
   exchanges_.servers().add(*one.upstream, one.server);
   running_.push_back(std::move(made));

@@ -57,8 +57,20 @@ void AnswerCheck::begin_in_turn(process::StartLine& line) {
   });
 }
 
+void AnswerCheck::begin_later(process::StartLine& line, milliseconds pause) {
+  awaited_line_ = &line;
+  pause_.start(pause, [this] { hurry(); });
+}
+
+void AnswerCheck::hurry() {
+  pause_.stop();
+  if (process::StartLine* line = std::exchange(awaited_line_, nullptr)) begin_in_turn(*line);
+}
+
 void AnswerCheck::cancel(std::string_view why) {
   done_ = nullptr;
+  awaited_line_ = nullptr;
+  pause_.stop();
   limit_.stop();
   turn_timer_.stop();
   turn_.leave();

@@ -4,6 +4,7 @@
 // Owned by a RememberingUpstream, which retires it when it is over.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -36,8 +37,15 @@ class AnswerCheck final : public core::CallCallbacks {
   // Sends it now, or with its turn among the starts that no call waits for. A failure: `done` is not called.
   std::optional<core::Failure> begin();
   void begin_in_turn(process::StartLine& line);
+  // The same after a pause, or when hurry() is called.
+  void begin_later(process::StartLine& line, std::chrono::milliseconds pause);
+  void hurry();
   // A further client was answered.
-  void also_given(const std::string& digest) { differs_ = differs_ || digest != plan_.given; }
+  void also_given(const std::string& digest) {
+    differs_ = differs_ || digest != plan_.given;
+    ++given_;
+  }
+  size_t given() const { return given_; }  // to how many requests
   // Whether a client was given anything else than this.
   bool differs_from(const std::string& digest) const { return differs_ || digest != plan_.given; }
   void cancel(std::string_view why);
@@ -62,9 +70,12 @@ class AnswerCheck final : public core::CallCallbacks {
   MemoryCharge held_{Held::calls};
   Done done_;
   bool differs_ = false;
+  size_t given_ = 1;
   std::unique_ptr<core::Call> call_;
   process::StartLine::Turn turn_;
   net::Timer turn_timer_{loop_};
+  process::StartLine* awaited_line_ = nullptr;  // during the pause
+  net::Timer pause_{loop_};
   net::Timer limit_{loop_};
   net::Lifetime lifetime_;
 };

@@ -15,6 +15,7 @@
 #include "protocol/mcp/rewrite.h"
 #include "proxy/core/owned_call.h"
 #include "proxy/metrics/limits.h"
+#include "proxy/upstream/layers/remembered_changes.h"
 #include "proxy/upstream/layers/watched_listen.h"
 
 namespace lineward::upstream {
@@ -32,11 +33,11 @@ constexpr std::string_view kMark = "io.lineward/remembered";
 constexpr size_t kMostKeyBytes = 64 * 1024;
 constexpr size_t kMaxChecks = 256;
 constexpr size_t kMaxHeld = 16, kMaxHeldBytes = 64 * 1024;
-constexpr size_t kMaxOwed = 256;
-// A client that was answered from memory may open its listen later.
-constexpr milliseconds kOwedFor{10ll * 60 * 1000};
 // Changes are collected before the file is written, and it is not written all the time.
 constexpr milliseconds kCollect{250}, kWriteEvery{5000};
+// SDK clients of 2026-07-28 start a process of Lineward for discover alone, and end it with the answer. It
+// needs no server.
+constexpr milliseconds kDiscoverPause{250};
 // A program is not looked up more often.
 constexpr milliseconds kFreshPrint{1000};
 
@@ -379,14 +380,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> RememberingUpstream::start(co
   if (stopping_) return inner_->start(std::move(request), owner);
   load(Era::assumed);
   note_request(request);
-  if (request.method == Method::subscriptions_listen) {
-    auto listen = std::make_unique<WatchedListen>(*this, std::move(request), owner);
-    if (auto failure = listen->begin()) {
-      listen->cancel("was not begun");
-      return Unexpected<core::Failure>{std::move(*failure)};
-    }
-    return Started(std::move(listen));
-  }
+  if (request.method != Method::server_discover) hurry_checks();
   std::string key = key_of(request);
   // Lists of a process that may hold a client's state are not learned. Requests are sent in their order.
   const bool is_used = process_of(request.scope).is_used;
@@ -442,8 +436,18 @@ bool RememberingUpstream::check(const std::string& key, const Message& kept,
     return true;
   }
   AnswerCheck& check = *checks_.emplace(std::move(id), std::move(made)).first->second;
-  check.begin_in_turn(*transport_.line);
+  if (request.method == Method::server_discover) {
+    check.begin_later(*transport_.line, kDiscoverPause);
+  } else {
+    check.begin_in_turn(*transport_.line);
+  }
   return true;
+}
+
+// The server is needed now.
+void RememberingUpstream::hurry_checks() {
+  for (const auto& [id, check] : checks_)
+    check->hurry();
 }
 
 void RememberingUpstream::checked(AnswerCheck& check, Result<Message, core::Failure> answer) {
@@ -462,7 +466,7 @@ void RememberingUpstream::checked(AnswerCheck& check, Result<Message, core::Fail
   }
   learn(check.plan().key, check.method(), check.scope(), *answer);
   if (check.method() == Method::initialize) return handshake_checked(check, *answer, differs);
-  if (differs) tell(check.method(), check.scope());
+  if (differs) tell(check);
 }
 
 void RememberingUpstream::failed(const AnswerCheck& check, const core::Failure& failure) {
@@ -520,43 +524,21 @@ void RememberingUpstream::tell_session(Session& session) {
   }
 }
 
-void RememberingUpstream::tell(Method method, const core::Scope& scope) {
-  const uint8_t bit = WatchedListen::bit_of(method);
+// A session without listens has a stream for it.
+void RememberingUpstream::tell(const AnswerCheck& check) {
+  const uint8_t bit = WatchedListen::bit_of(check.method());
   auto notice = bit != 0 ? WatchedListen::notice_of(bit) : std::nullopt;
   if (!notice) return;
   if (changed_) changed_(*notice);
-  const std::string asker = asker_of(scope);
-  bool is_heard = false;
-  for (WatchedListen* listen : listens_) {
-    if (listen->asker() != asker) continue;
-    listen->changed(bit);  // it does not call back before the end of the turn
-    is_heard = true;
-  }
-  if (is_heard) return;
-  if (Session* session = session_of(scope)) {
+  const std::string asker = asker_of(check.scope());
+  const size_t told = listens_ == nullptr ? 0 : listens_->tell(asker, bit);
+  Session* session = session_of(check.scope());
+  if (session != nullptr && told == 0) {
     session->changed |= bit;
     return tell_session(*session);
   }
-  std::erase_if(owed_, [now = loop_.now()](const auto& one) { return one.second.until < now; });
-  if (owed_.size() >= kMaxOwed && owed_.count(asker) == 0) return;
-  Owed& owed = owed_[asker];
-  owed.lists |= bit;
-  owed.until = loop_.now() + kOwedFor;
-}
-
-// ---- listens ----
-
-void RememberingUpstream::opened(WatchedListen& listen) {
-  listens_.push_back(&listen);
-}
-
-void RememberingUpstream::closed(WatchedListen& listen) {
-  std::erase(listens_, &listen);
-}
-
-uint8_t RememberingUpstream::owed_to(const std::string& asker) const {
-  auto found = owed_.find(asker);
-  return found == owed_.end() || found->second.until < loop_.now() ? uint8_t{0} : found->second.lists;
+  if (session == nullptr && listens_ != nullptr && told < check.given())
+    listens_->owe(asker, bit, check.given() - told);
 }
 
 // ---- sessions ----
@@ -573,7 +555,6 @@ void RememberingUpstream::open_scope(const core::Scope& scope, core::ScopeCallba
 
 void RememberingUpstream::close_scope(const core::Scope& scope) {
   cancel_checks(scope);
-  owed_.erase(asker_of(scope));
   if (!(scope.session + scope.bridged_session).empty())
     processes_.erase(scope.session + scope.bridged_session);
   inner_->close_scope(scope);

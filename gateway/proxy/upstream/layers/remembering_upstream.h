@@ -30,7 +30,7 @@
 
 namespace lineward::upstream {
 
-class WatchedListen;
+class RememberedChanges;
 
 class RememberingUpstream final : public core::PassingUpstream {
  public:
@@ -50,6 +50,8 @@ class RememberingUpstream final : public core::PassingUpstream {
 
   // `changed` gets a list_changed notification for each list that differed, for layers that keep lists.
   void on_changed(std::function<void(const mcp::Message&)> changed) { changed_ = std::move(changed); }
+  // It tells the listens of clients about lists that differed. Without one they are not told.
+  void use(RememberedChanges& listens) { listens_ = &listens; }
   // The transport has found out the era.
   void note_era(const EraVerdict& verdict);
 
@@ -68,11 +70,6 @@ class RememberingUpstream final : public core::PassingUpstream {
   core::Upstream& inner() { return *inner_; }
   void learn(const std::string& key, mcp::Method method, const core::Scope& scope,
              const mcp::Message& answer);
-  void opened(WatchedListen& listen);
-  void closed(WatchedListen& listen);
-  // List changes that the asker is owed, by bits.
-  uint8_t owed_to(const std::string& asker) const;
-  void settled(const std::string& asker) { owed_.erase(asker); }
 
  private:
   // A client's own session.
@@ -89,12 +86,6 @@ class RememberingUpstream final : public core::PassingUpstream {
     bool is_initialized = false;
     bool is_starting() const { return !revision.empty(); }
   };
-  // List changes that no listen has heard: of an asker, by bits.
-  struct Owed {
-    uint8_t lists = 0;
-    std::chrono::milliseconds until{0};
-  };
-
   // A process, as far as requests show it: that of a session, or the one that callers share.
   struct Process {
     bool is_used = false;     // it may hold state: it got a request beyond the handshake and lists
@@ -113,10 +104,11 @@ class RememberingUpstream final : public core::PassingUpstream {
   std::unique_ptr<core::Call> from_memory(const std::string& key, const mcp::Message& kept,
                                           core::UpstreamRequest& request, core::CallCallbacks& owner);
   bool check(const std::string& key, const mcp::Message& kept, const core::UpstreamRequest& request);
+  void hurry_checks();
   void checked(AnswerCheck& check, Result<mcp::Message, core::Failure> answer);
   void failed(const AnswerCheck& check, const core::Failure& failure);
   void handshake_checked(const AnswerCheck& check, const mcp::Message& answer, bool differs);
-  void tell(mcp::Method method, const core::Scope& scope);
+  void tell(const AnswerCheck& check);
   void tell_session(Session& session);
   void pass(const core::Scope& scope, const mcp::Message& message, const core::HeaderFields& headers);
   Session* session_of(const core::Scope& scope);
@@ -141,8 +133,7 @@ class RememberingUpstream final : public core::PassingUpstream {
   bool failed_ = false;
   std::map<std::string, std::unique_ptr<AnswerCheck>> checks_;  // by id
   std::map<std::string, Session> sessions_;
-  std::vector<WatchedListen*> listens_;
-  std::map<std::string, Owed> owed_;  // by asker
+  RememberedChanges* listens_ = nullptr;  // above
   bool is_dirty_ = false;
   std::chrono::milliseconds written_at_{0};
   net::Timer write_timer_{loop_};

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "protocol/mcp/methods.h"
-#include "proxy/upstream/layers/remembering_upstream.h"
+#include "proxy/upstream/layers/remembered_changes.h"
 
 namespace lineward::upstream {
 
@@ -30,9 +30,14 @@ std::optional<mcp::Message> WatchedListen::notice_of(uint8_t bit) {
   return message ? std::optional(std::move(*message)) : std::nullopt;
 }
 
-WatchedListen::WatchedListen(RememberingUpstream& upstream, core::UpstreamRequest request,
+WatchedListen::WatchedListen(RememberedChanges& upstream, core::UpstreamRequest request,
                              core::CallCallbacks& owner)
     : PassingCall(std::move(request), &owner), upstream_(upstream), asker_(asker_of(request_.scope)) {
+  const mcp::ListenFilter filter(request_.message.raw(Field::params_notifications));
+  for (const uint8_t bit : {kTools, kPrompts, kResources}) {
+    const auto notice = notice_of(bit);
+    if (notice && filter.passes(*notice)) wanted_ |= bit;
+  }
   upstream_.opened(*this);
 }
 
@@ -42,7 +47,7 @@ WatchedListen::~WatchedListen() {
 }
 
 std::optional<core::Failure> WatchedListen::begin() {
-  pending_ = upstream_.owed_to(asker_);
+  pending_ = upstream_.take(asker_, wanted_);
   core::UpstreamRequest request = std::move(request_);
   request_.method = request.method;
   auto call = upstream_.inner().start(std::move(request), *this);
@@ -52,7 +57,11 @@ std::optional<core::Failure> WatchedListen::begin() {
 }
 
 core::CallCallbacks* WatchedListen::leave() {
-  if (live()) upstream_.closed(*this);
+  if (live()) {
+    upstream_.closed(*this);
+    // Its client has not been told: another listen of this caller may be.
+    upstream_.owe(asker_, std::exchange(pending_, uint8_t{0}), 1);
+  }
   return take_owner();
 }
 
@@ -89,7 +98,6 @@ void WatchedListen::on_call_message(mcp::Message&& message) {
   if (is_last) return leave()->on_call_message(std::move(message));
   if (mcp::method_of(message.method()) == Method::subscriptions_acknowledged) {
     granted_.emplace(message.raw(Field::params_notifications));
-    upstream_.settled(asker_);
     if (pending_ != 0) upstream_.loop().defer(lifetime_, [this] { tell(); });
   }
   owner_->on_call_message(std::move(message));

@@ -1,5 +1,6 @@
-// A listen on a server that remembers. Besides the server's notifications it brings the list changes that the
-// check of a remembered answer has shown, within the filter that the server granted. Owned by its caller.
+// A client's listen on a server that remembers. Besides the server's notifications it brings the list changes
+// that the check of a remembered answer has shown, within the filter that the server granted. Owned by its
+// caller.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace lineward::upstream {
 
-class RememberingUpstream;
+class RememberedChanges;
 
 class WatchedListen final : public core::PassingCall {
  public:
@@ -23,12 +24,14 @@ class WatchedListen final : public core::PassingCall {
   // The notification of one bit.
   static std::optional<mcp::Message> notice_of(uint8_t bit);
 
-  WatchedListen(RememberingUpstream& upstream, core::UpstreamRequest request, core::CallCallbacks& owner);
+  WatchedListen(RememberedChanges& upstream, core::UpstreamRequest request, core::CallCallbacks& owner);
   ~WatchedListen() override;
 
   // To be called once; a failure: it is refused.
   std::optional<core::Failure> begin();
   const std::string& asker() const { return asker_; }
+  // Its client asks for changes of this list.
+  bool wants(uint8_t bit) const { return (wanted_ & bit) != 0; }
   // Reported once it is acknowledged.
   void changed(uint8_t bits);
 
@@ -41,8 +44,9 @@ class WatchedListen final : public core::PassingCall {
   void tell();
   core::CallCallbacks* leave();
 
-  RememberingUpstream& upstream_;
+  RememberedChanges& upstream_;
   const std::string asker_;
+  uint8_t wanted_ = 0;
   std::optional<mcp::ListenFilter> granted_;  // null: it is not acknowledged
   uint8_t pending_ = 0;
   net::Lifetime lifetime_;

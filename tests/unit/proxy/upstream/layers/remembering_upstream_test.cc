@@ -2,8 +2,10 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 
-#include "proxy/upstream/layers/watched_listen.h"
+#include "proxy/upstream/layers/listen_hub.h"
+#include "proxy/upstream/layers/remembered_changes.h"
 #include "unit/proxy/upstream/layers/layers_world.h"
 
 using namespace lineward;
@@ -62,17 +64,23 @@ struct World {
     transport.is_running = [this](const core::UpstreamRequest&) { return running; };
     transport.assume = [this](const EraVerdict& verdict) { assumed = verdict; };
     transport.doubt = [this] { ++doubts; };
+    transport.line = line;
     auto seen = std::make_unique<SeenBelow>(below);
     server = seen.get();
-    memory =
+    auto made =
         std::make_unique<RememberingUpstream>(loop, std::move(seen), config, kNone, std::move(transport));
+    memory = made.get();
     memory->on_changed([this](const mcp::Message& notice) { changes.push_back(notice.bytes()); });
+    auto listens = std::make_unique<ListenHub>(loop, std::move(made), config);
+    top = std::make_unique<RememberedChanges>(loop, std::move(listens));
+    memory->use(*top);
   }
   void end() {
-    if (!memory) return;
-    memory->stop([] {});
+    if (!top) return;
+    top->stop([] {});
     loop.close_deferred();
-    memory.reset();
+    memory = nullptr;
+    top.reset();
     loop.close_deferred();
     below.calls.clear();
     running = false;
@@ -104,7 +112,7 @@ struct World {
     return made;
   }
   std::unique_ptr<core::Call> start(core::UpstreamRequest asked, Caller& caller) {
-    auto call = memory->start(std::move(asked), caller);
+    auto call = top->start(std::move(asked), caller);
     REQUIRE(call);
     loop.close_deferred();
     return std::move(*call);
@@ -137,7 +145,9 @@ struct World {
   int doubts = 0;
   std::vector<std::string> changes;
   SeenBelow* server = nullptr;
-  std::unique_ptr<RememberingUpstream> memory;
+  process::StartLine* line = nullptr;
+  RememberingUpstream* memory = nullptr;
+  std::unique_ptr<RememberedChanges> top;
 };
 
 constexpr const char* kInit =
@@ -166,40 +176,122 @@ TEST_CASE("a list is answered from the last life, and the server is asked behind
   CHECK(world.remembered(world.request()).empty());
 }
 
-TEST_CASE("a list that differs is told once to the listens of its caller", "[layers]") {
+namespace {
+
+const std::string kFilter = R"(,"notifications":{"toolsListChanged":true})";
+const std::string kAcknowledged =
+    R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true}}})";
+
+// A listen of one client. All callers share one of the server.
+struct Listen {
+  Listen(World& its_world, const std::string& principal) : world(its_world) {
+    auto request = world.request("subscriptions/listen", kFilter);
+    request.scope.principal = principal;
+    call = world.start(std::move(request), caller);
+  }
+  ~Listen() {
+    if (call->live()) call->cancel("enough");
+  }
+  std::vector<std::string> heard() {
+    world.loop.close_deferred();
+    return std::exchange(caller.heard, {});
+  }
+  World& world;
+  Caller caller;
+  std::unique_ptr<core::Call> call;
+};
+
+core::UpstreamRequest list_of(World& world, const std::string& principal) {
+  auto request = world.request();
+  request.scope.principal = principal;
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("a list that differs is told once to each caller that was given it, on shared listens too",
+          "[layers]") {
+  World world;
+  world.learn(list_of(world, "p"), kOld);
+  world.learn(list_of(world, "q"), kOld);
+  world.again();
+  Listen first(world, "p"), others(world, "r");
+  REQUIRE(world.below.calls.size() == 1);
+  CHECK(world.remembered(list_of(world, "p")) == kRemembered);
+  CHECK(world.remembered(list_of(world, "q")) == kRemembered);
+  REQUIRE(world.below.calls.size() == 3);
+  world.below.calls[1]->answers(kNew);
+  CHECK(first.heard().empty());
+  world.below.calls[0]->says(kAcknowledged);
+  CHECK(first.heard() == std::vector{kAcknowledged, kChanged});
+  CHECK(others.heard() == std::vector{kAcknowledged});
+  world.below.calls[2]->answers(kNew);
+  CHECK(world.changes == std::vector{kChanged, kChanged});
+  CHECK(first.heard().empty());
+  CHECK(others.heard().empty());
+  // These join it later.
+  Listen late(world, "q"), again(world, "q"), firsts_second(world, "p");
+  CHECK(world.below.calls.size() == 3);
+  CHECK(late.heard() == std::vector{kAcknowledged, kChanged});
+  CHECK(again.heard() == std::vector{kAcknowledged});
+  CHECK(firsts_second.heard() == std::vector{kAcknowledged});
+}
+
+TEST_CASE("each client of one caller is told of a list that differs", "[layers]") {
   World world;
   world.learn(world.request(), kOld);
   world.again();
-  Caller first, others, late;
-  const std::string filter = R"(,"notifications":{"toolsListChanged":true})";
-  auto listen = world.start(world.request("subscriptions/listen", filter), first);
-  auto of_another = world.request("subscriptions/listen", filter);
-  of_another.scope.principal = "q";
-  auto anothers = world.start(std::move(of_another), others);
-  const std::string acknowledged =
-      R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true}}})";
-  world.below.calls[1]->says(acknowledged);
+  auto first = std::make_unique<Listen>(world, "p");
+  world.below.calls[0]->says(kAcknowledged);
+  CHECK(world.remembered(world.request()) == kRemembered);
   CHECK(world.remembered(world.request()) == kRemembered);
   world.below.last().answers(kNew);
-  CHECK(first.heard.empty());
-  world.below.calls[0]->says(acknowledged);
-  world.loop.close_deferred();
-  CHECK(first.heard == std::vector{acknowledged, kChanged});
-  CHECK(others.heard == std::vector{acknowledged});
-  CHECK(world.changes == std::vector{kChanged});
-  listen->cancel("enough");
-  anothers->cancel("enough");
+  CHECK(first->heard() == std::vector{kAcknowledged, kChanged});
+  {
+    // It ends before the server has acknowledged it.
+    auto request =
+        world.request("subscriptions/listen", R"(,"notifications":{"toolsListChanged":true,"x":1})");
+    Caller caller;
+    world.start(std::move(request), caller)->cancel("enough");
+  }
+  auto promptless = world.request("subscriptions/listen", R"(,"notifications":{"promptsListChanged":true})");
+  Caller of_prompts;
+  auto prompts = world.start(std::move(promptless), of_prompts);
+  Listen second(world, "p"), third(world, "p");
+  CHECK(second.heard() == std::vector{kAcknowledged, kChanged});
+  CHECK(third.heard() == std::vector{kAcknowledged});
+  prompts->cancel("enough");
+}
 
-  // It was told; the memory is the new one.
+TEST_CASE("the check of discover alone waits a moment for a reason to start the server", "[layers]") {
+  const std::string discovered =
+      R"({"jsonrpc":"2.0","id":5,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{}}})";
+  process::StartLine line;
+  World world;
+  world.line = &line;
+  world.learn(world.request("server/discover"), discovered);
+  world.learn(world.request(), kOld);
   world.again();
-  CHECK(world.remembered(world.request()).find("new") != std::string::npos);
-  world.below.last().answers(kOld);
-  // No listen heard that: the next one does.
-  auto next = world.start(world.request("subscriptions/listen", filter), late);
-  world.below.last().says(acknowledged);
-  world.loop.close_deferred();
-  CHECK(late.heard == std::vector{acknowledged, kChanged});
-  next->cancel("enough");
+  CHECK_FALSE(world.remembered(world.request("server/discover")).empty());
+  CHECK(world.below.calls.empty());
+  SECTION("a client that leaves starts nothing") {
+    world.end();
+    CHECK(world.below.calls.empty());
+  }
+  SECTION("another request needs it at once") {
+    CHECK(world.remembered(world.request()) == kRemembered);
+    CHECK(world.below.calls.size() == 2);
+  }
+  SECTION("it is checked without one") {
+    net::Timer until(world.loop);
+    std::function<void()> look = [&] {
+      if (!world.below.calls.empty()) return world.loop.stop();
+      until.start(std::chrono::milliseconds(5), look);
+    };
+    look();
+    world.loop.run();
+    CHECK(world.below.last().request.method == mcp::Method::server_discover);
+  }
 }
 
 TEST_CASE("what may differ between callers is not mixed", "[layers]") {
