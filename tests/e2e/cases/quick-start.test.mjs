@@ -8,6 +8,7 @@ import { Client as ModernClient } from '@modelcontextprotocol/client';
 import { StdioClientTransport as ModernStdio } from '@modelcontextprotocol/client/stdio';
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as LegacyStdio } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { ListToolsResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { binary } from '../lib/binary.mjs';
 import { Inbox, temporaryFolder } from '../lib/events.mjs';
 import { startGatewayFrom } from '../lib/gateway.mjs';
@@ -32,6 +33,8 @@ const CLIENTS = {
   'SDK 1.x': {
     make: () => new LegacyClient(INFO, { capabilities: {} }),
     transport: (parameters) => new LegacyStdio(parameters),
+    // Its listTools() compiles each outputSchema anew: 29 ms for the list of server-memory without a gateway, of 2 ms for the answer.
+    list: (client) => client.request({ method: 'tools/list' }, ListToolsResultSchema),
     on: (client, told) => {
       client.fallbackNotificationHandler = async ({ method }) => told.put(method);
     },
@@ -39,6 +42,7 @@ const CLIENTS = {
   'SDK 2.x': {
     make: () => new ModernClient(INFO, { capabilities: {}, versionNegotiation: { mode: { pin: MODERN } } }),
     transport: (parameters) => new ModernStdio(parameters),
+    list: (client) => client.listTools(),
     on: () => {},
   },
 };
@@ -54,11 +58,11 @@ async function connect(line, path) {
 }
 
 /** The times of these lists, in order of their size. */
-async function times(client, n) {
+async function times(line, client, n) {
   const all = [];
   for (let i = 0; i < n; i++) {
     const began = performance.now();
-    await client.listTools();
+    await CLIENTS[line].list(client);
     all.push(performance.now() - began);
   }
   return all.sort((a, b) => a - b);
@@ -88,7 +92,7 @@ describe('lists from the last life', { skip: DIRECT && 'needs Lineward' }, () =>
         t.after(() => client.close());
         const again = await client.listTools();
         assert.deepEqual(again.tools, tools);
-        const sorted = await times(client, LISTS);
+        const sorted = await times(line, client, LISTS);
         const p99 = sorted[Math.floor(sorted.length * 0.99) - 1];
         console.log(`connected in ${connected.toFixed(0)} ms, lists: p50 ${sorted[LISTS / 2].toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`);
         assert.ok(p99 <= LIMIT_MS, `p99 is ${p99} ms`);
