@@ -20,6 +20,7 @@ using mcp::Method;
 
 // The limit on messages of servers before their client is initialized.
 constexpr size_t kMaxEarly = 64;
+constexpr std::string_view kWithTasks = mcp::kNewestLegacy;  // the only revision with these tasks
 constexpr std::string_view kEmptyResult = R"({"jsonrpc":"2.0","id":0,"result":{}})";
 
 }  // namespace
@@ -123,12 +124,17 @@ bool BridgeSession::handled_here(BridgeCall& call) {
     case Method::resources_unsubscribe: subscription(call, false); return true;
     case Method::server_discover:
     case Method::subscriptions_listen:
-    case Method::tasks_get:
     case Method::tasks_update:
+      refuse_later(call, mcp::kMethodNotFound, "Method not found: not part of " + client_.revision);
+      return true;
+    case Method::tasks_get:
     case Method::tasks_cancel:
     case Method::tasks_list:
     case Method::tasks_result:
-      refuse_later(call, mcp::kMethodNotFound, "Method not found: not part of " + client_.revision);
+      refuse_later(call, mcp::kMethodNotFound,
+                   client_.revision == kWithTasks
+                       ? "Method not found: the tasks of " + client_.revision + " are not offered here"
+                       : "Method not found: not part of " + client_.revision);
       return true;
     default: return false;
   }
