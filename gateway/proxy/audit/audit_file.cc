@@ -206,7 +206,10 @@ int AuditFile::open_locked(std::string& why) const {
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     why = fmt::format("{} is no file: an audit log is read again, and renamed when it is full", path_);
   } else if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    why = fmt::format("another process writes the audit log {}", path_);
+    why = fmt::format(
+        "another process writes the audit log {}: give each gateway a file of its own, or end that process "
+        "first",
+        path_);
   } else {
     return fd;
   }
