@@ -262,6 +262,7 @@ void Worker::end_lease(const std::string& token) {
     const auto* session = front_->sessions().find(id);
     if (session != nullptr && session->lease == token) exchanges_.session_ended(id);
   }
+  exchanges_.park_table().end_of_lease(token, "its client has ended");
   for (const config::Server& server : config_.servers) {
     core::Upstream* upstream = upstreams_->find(server.name);
     if (upstream != nullptr)
@@ -270,7 +271,7 @@ void Worker::end_lease(const std::string& token) {
 }
 
 std::vector<std::string> Worker::leases() {
-  std::set<std::string> out;
+  std::set<std::string> out = exchanges_.park_table().leases();
   for (const auto& id : front_->sessions().ids()) {
     const auto* session = front_->sessions().find(id);
     if (session != nullptr && !session->lease.empty()) out.insert(session->lease);

@@ -98,9 +98,10 @@ class Worker {
   };
   void act(const std::string& server, const ServerStep& step);
   void end_calls_of(const std::string& server, const std::string& why);
-  // A client of a shared gateway has ended: its sessions, and the state kept under its name, end with it.
+  // A client of a shared gateway has ended: its sessions, its parked calls, and the state kept under its name
+  // end with it.
   void end_lease(const std::string& token);
-  // The clients that have sessions, each once.
+  // The clients that have sessions or parked calls, each once.
   std::vector<std::string> leases();
   // The leaving servers of all workers.
   void use_leaving(const std::set<std::string>& leaving);

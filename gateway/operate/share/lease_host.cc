@@ -163,7 +163,7 @@ void LeaseHost::look_later() {
 }
 
 // A client reaches the gateway without a lease while its keeper still asks for one, or if its keeper was
-// killed then. Such sessions end at the second look.
+// killed then. Such sessions and parked calls end at the second look.
 void LeaseHost::look() {
   look_later();
   std::vector<std::string> unleased;

@@ -1,6 +1,6 @@
 // The leases of a shared gateway's clients: a connection each, on a socket of its own, for as long as the
-// client lives (lease_keeper.h). The sessions of a client end with its lease. The gateway ends when there was
-// no lease for the linger time of the last one.
+// client lives (lease_keeper.h). The sessions and parked calls of a client end with its lease. The gateway
+// ends when there was no lease for the linger time of the last one.
 //
 // Owned by the Gateway, on the first worker's loop. Every peer is of this gateway's user; what it sends is
 // bounded all the same.
@@ -28,7 +28,7 @@ class LeaseHost {
   static constexpr size_t kMaxClients = 1024;
   struct Events {
     std::function<void(const std::string& token)> ended;
-    // The tokens that name sessions now.
+    // The tokens that name sessions or parked calls now.
     std::function<std::vector<std::string>()> tokens;
     // There is no lease, and the time for another client is over.
     std::function<void()> idle;

@@ -26,6 +26,7 @@ struct ClientRequest {
   std::string session;  // of a legacy client
   std::string principal;
   std::string affinity;                           // as in Scope
+  std::string lease;                              // at a shared gateway: the client's token (LeaseRequest)
   std::string peer;                               // "127.0.0.1:51234"
   bool own_connection = false;                    // judging by the head, no proxy shares `peer`
   std::optional<std::chrono::milliseconds> wait;  // requested by the client: Prefer: wait=N or _meta

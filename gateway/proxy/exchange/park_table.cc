@@ -341,6 +341,22 @@ void ParkTable::end_at(const std::string& server, std::string_view why) {
   end_all(all, EndReason::cancelled_operator, why);
 }
 
+void ParkTable::end_of_lease(const std::string& lease, std::string_view why) {
+  std::vector<Parked*> all;
+  for (auto& [id, parked] : parked_) {
+    if (parked->call.from->lease == lease) all.push_back(parked.get());
+  }
+  end_all(all, EndReason::cancelled_client, why);
+}
+
+std::set<std::string> ParkTable::leases() const {
+  std::set<std::string> out;
+  for (const auto& [id, parked] : parked_) {
+    if (!parked->call.from->lease.empty()) out.insert(parked->call.from->lease);
+  }
+  return out;
+}
+
 void ParkTable::end_all(const std::vector<Parked*>& all, EndReason reason, std::string_view why) {
   for (Parked* one : all) {
     cancel(*one, reason, why);

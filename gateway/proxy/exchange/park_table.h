@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -100,6 +101,10 @@ class ParkTable {
   void end_of(const ServerVersion& served, std::string_view why);
   // Ends the calls with this server, whatever their path: an operator stops it.
   void end_at(const std::string& server, std::string_view why);
+  // Ends the calls of a shared gateway's client, which is gone.
+  void end_of_lease(const std::string& lease, std::string_view why);
+  // The clients of parked calls at a shared gateway (ClientRequest::lease).
+  std::set<std::string> leases() const;
   size_t size() const { return parked_.size(); }
   size_t count_of(const core::Upstream& upstream) const;
   // The calls that an aggregate routed to this server.

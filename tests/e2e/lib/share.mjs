@@ -10,6 +10,7 @@ import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.j
 import { StdioClientTransport as LegacyStdio } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { binary } from './binary.mjs';
 import { Inbox, temporaryFolder } from './events.mjs';
+import { META } from './modern.mjs';
 import { describe as described, leftovers, tagged } from './processes.mjs';
 import { LEGACY, MODERN } from './target.mjs';
 
@@ -118,6 +119,11 @@ export class Sharing {
         return raw.answer(id);
       },
       call: (name, args_ = {}) => raw.ask('tools/call', { name, arguments: args_ }),
+      askModern: (method, params = {}, capabilities = {}) =>
+        raw.ask(method, {
+          ...params,
+          _meta: { [`${META}protocolVersion`]: MODERN, [`${META}clientInfo`]: INFO, [`${META}clientCapabilities`]: capabilities },
+        }),
       async initialize(capabilities = {}) {
         const answer = await raw.ask('initialize', { protocolVersion: LEGACY, capabilities, clientInfo: INFO });
         raw.send({ method: 'notifications/initialized' });

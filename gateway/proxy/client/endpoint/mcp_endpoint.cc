@@ -100,6 +100,9 @@ void McpEndpoint::modern_request(ClientConnection& connection, const std::string
   arrival.from->era = mcp::Era::modern;
   arrival.from->bytes_in = bytes;
   arrival.from->revision = std::string(version);
+  if (headers.count(kAffinityHeader) > 0) {
+    if (auto name = affinity_of(headers)) arrival.from->lease = std::move(*name);
+  }
   if (message.method() == mcp::kProbe) return start_probe(connection, std::move(arrival), std::move(message));
   if (parts_.router.table().keep_state.count(server) > 0)
     return start_with_state(connection, std::move(arrival), std::move(message));

@@ -1,5 +1,8 @@
 #include "proxy/exchange/park_table.h"
 
+#include <set>
+#include <string>
+
 #include "foundation/base/account.h"
 #include "unit/proxy/exchange/exchange_world.h"
 
@@ -322,6 +325,30 @@ TEST_CASE("of a server that leaves only its own calls end; which form of it coun
   CHECK(world.table.count_of(world.upstream) == 1);
   CHECK(world.fault(old) == StateFault::lost);
   CHECK(world.fault(state) == StateFault::none);
+}
+
+TEST_CASE("the calls of a shared gateway's client end with its lease, and no others") {
+  World world;
+  const auto of = [&](const std::string& lease) {
+    ParkedCall parked = world.call();
+    core::ClientRequest from = *parked.from;
+    from.lease = lease;
+    parked.from = std::make_shared<const core::ClientRequest>(std::move(from));
+    return parked;
+  };
+  world.server.limits.max_parked = 3;
+  const std::string gone = world.park(of("one"));
+  const auto its = world.seen;
+  const std::string stays = world.park(of("two"));
+  const std::string nobodys = world.park(of(""));
+  CHECK(world.table.leases() == std::set<std::string>{"one", "two"});
+  world.table.end_of_lease("one", "its client has ended");
+  CHECK(its->cancelled == "its client has ended");
+  CHECK(world.cancelled_by == std::vector{metrics::CancelInitiator::client});
+  CHECK(world.table.leases() == std::set<std::string>{"two"});
+  CHECK(world.fault(gone) == StateFault::lost);
+  CHECK(world.fault(stays) == StateFault::none);
+  CHECK(world.fault(nobodys) == StateFault::none);
 }
 
 TEST_CASE("people see what is parked, by name, and may end it") {
