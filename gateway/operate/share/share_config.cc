@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "config/aggregate.h"
+#include "config/retry_words.h"
 
 namespace lineward::share {
 namespace {
@@ -16,8 +17,8 @@ constexpr milliseconds kForever = 24h * 365;
 // The gateway reaches its limits first, and tells which.
 constexpr milliseconds kLater = 30s;
 constexpr uint32_t kMany = 1'000'000;
-// A gateway that was killed is there again within this many attempts: 50, 100, 200 … ms apart.
-constexpr uint32_t kConnectAttempts = 7;
+// A gateway that was killed is there again within this many attempts: 50, 100, 200 … ms apart, 13 s in all.
+constexpr uint32_t kConnectAttempts = 9;
 constexpr milliseconds kConnectPause = 50ms;
 // Above that of a server's message: the gateway adds to it.
 constexpr uint64_t kMessageRoom = 1 << 20;
@@ -118,6 +119,7 @@ config::Config client_config(const config::Config& config, const SharePlace& pla
   server.circuit_breaker.consecutive_failures = 0;
   server.origins.eject_after = 0;
   server.retry.attempts = kConnectAttempts;
+  server.retry.on = {"connect", std::string(config::kRetryHandshake)};
   server.retry.backoff = kConnectPause;
   server.retry.budget = kMany;
   server.required = false;

@@ -13,6 +13,7 @@ core::Failure HttpFailures::of(const MessagesEnd& end) const {
   core::Failure failure{end.fault.reason, fmt::format("{} {}", server_.name, end.fault.text),
                         end.fault.limit_ms};
   failure.server_status = end.status;
+  failure.nothing_sent = end.fault.nothing_sent;
   const bool of_client = end.status == 401 || end.status == 403 || end.status == 429;
   if (!of_client) return failure;
   if (are_of_clients()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "config/retry_words.h"
 #include "foundation/base/backoff.h"
 #include "foundation/log/excerpt.h"
 #include "foundation/log/log.h"
@@ -287,9 +288,14 @@ bool ToolCall::repeats(const core::Failure& failure) {
   };
   if (attempts_ >= retry.attempts || heard_ || failure.session_over || !keeps_message_) return false;
   bool unreachable = failure.reason == EndReason::upstream_unreachable;
-  if (!written_) {
+  // `initialize` is reported as written only with its answer.
+  const bool opens = request_.method == Method::initialize;
+  const bool maybe_sent = opens ? !failure.nothing_sent : written_;
+  const bool is_handshake = opens || request_.method == Method::server_discover;
+  const bool may_be_twice = is_handshake && failure.server_status == 0 && opted(config::kRetryHandshake);
+  if (!maybe_sent || may_be_twice) {
     if (!unreachable && failure.reason != EndReason::timeout_connect) return false;
-    if (!opted("connect") || !tools_.may_repeat()) return false;
+    if (!(may_be_twice || opted("connect")) || !tools_.may_repeat()) return false;
     retire_inner();
     count_repeat(failure);
     go_later(retry.backoff);

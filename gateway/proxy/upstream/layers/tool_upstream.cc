@@ -83,7 +83,8 @@ Result<std::unique_ptr<core::Call>, core::Failure> ToolUpstream::start(core::Ups
   const bool listens = method == Method::subscriptions_listen;
   const bool judges = has_view() && (method == Method::tools_call || method == Method::tools_list ||
                                      method == Method::completion_complete);
-  bool passes = method == Method::initialize || (role == HeaderRole::none && !repeats && !listens && !judges);
+  bool passes = role == HeaderRole::none && !repeats && !listens && !judges;
+  if (method == Method::initialize) passes = !repeats;
   if (!passes && !repeats && !judges) {
     passes = method != Method::tools_call && method != Method::tools_list && !listens;
   }
@@ -102,6 +103,8 @@ Result<std::unique_ptr<core::Call>, core::Failure> ToolUpstream::start(core::Ups
 }
 
 bool ToolUpstream::may_repeat() {
+  if (repeats_per_call_ > kMaxRepeats)
+    return true;  // never by a file: a shared gateway's client has no budget
   if (repeats_left_ < 1) return false;
   repeats_left_ -= 1;
   return true;

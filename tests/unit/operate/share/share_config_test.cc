@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "config/aggregate.h"
 
@@ -67,6 +68,7 @@ TEST_CASE("a client's front has the shared gateway as its only server, and leave
   CHECK(server.timeouts.request > 1h);
   CHECK(server.limits.max_message_bytes > uint64_t{64} << 20);
   CHECK(server.circuit_breaker.consecutive_failures == 0);
+  CHECK(server.retry.on == std::vector<std::string>{"connect", "handshake"});
 }
 
 TEST_CASE("a client's front has the name of its server if there is only one") {

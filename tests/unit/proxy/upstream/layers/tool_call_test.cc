@@ -133,6 +133,53 @@ TEST_CASE(
   loop.close_deferred();
 }
 
+// behaviour.md 11; "handshake" is for the clients of a shared gateway.
+TEST_CASE("a handshake is made again if nothing was sent, and otherwise only for a shared gateway") {
+  net::Loop loop;
+  config::Server server;
+  server.name = "repeats";
+  server.url = "http://127.0.0.1:1/mcp";
+  server.retry.attempts = 3;
+  server.retry.backoff = std::chrono::milliseconds(1);
+  const bool is_shared = GENERATE(false, true);
+  if (is_shared) server.retry.on = {"connect", "handshake"};
+  const bool opens = GENERATE(true, false);
+  const mcp::Era era = opens ? mcp::Era::legacy : mcp::Era::modern;
+  const std::string text = opens ? "initialize" : "server/discover";
+  Below below;
+  below.era = era;
+  {
+    Caller caller;
+    ToolUpstream upstream(loop, std::make_unique<UpstreamBelow>(below), server);
+    core::UpstreamRequest request;
+    request.message = parse(R"({"jsonrpc":"2.0","id":1,"method":")" + text + R"("})");
+    request.method = opens ? mcp::Method::initialize : mcp::Method::server_discover;
+    request.client_era = era;
+    auto call = upstream.start(std::move(request), caller);
+    REQUIRE(call);
+    const auto lost = [&](bool sent) {
+      // Only `initialize` is not told when it is written.
+      if (sent && !opens) below.last().owner->on_call_phase(core::CallPhase::written);
+      core::Failure failure{mcp::EndReason::upstream_unreachable, "the connection is gone"};
+      failure.nothing_sent = !sent;
+      const size_t before = below.calls.size();
+      below.last().fails(failure);
+      net::Timer timer(loop);
+      timer.start(std::chrono::milliseconds(20), [&] { loop.defer([&] { loop.stop(); }); });
+      loop.run();
+      return below.calls.size() > before;
+    };
+    CHECK(lost(false));
+    CHECK(lost(true) == is_shared);
+    CHECK(caller.heard_nothing() == is_shared);
+    if (is_shared) {
+      CHECK_FALSE(lost(true));  // the third of three attempts
+    }
+    CHECK_FALSE((*call)->live());
+  }
+  loop.close_deferred();
+}
+
 TEST_CASE("a call with headers to be checked waits until its server's era is known") {
   net::Loop loop;
   config::Server server;
