@@ -10,7 +10,9 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -31,6 +33,12 @@ constexpr size_t kMaxArguments = 64;
 // Files in the directory: of these, the oldest ones make room for a new one.
 constexpr size_t kMaxFiles = 512;
 constexpr std::string_view kSuffix = ".memory";
+// The name of a file is a digest of this length. While it is written, an id of this length follows the
+// suffix.
+constexpr size_t kNameBytes = 32, kUnfinishedBytes = 16;
+// An unfinished file of this age is a leftover. It is looked for among so many entries.
+constexpr int64_t kUnfinishedSeconds = 60;
+constexpr size_t kMaxLookedAt = 2048;
 
 // Each part with its length, so that no two lists of parts have the same text.
 class Parts {
@@ -193,10 +201,51 @@ Result<int> open_directory(const std::string& path) {
   return fail(fmt::format("{} {}", path, fault));
 }
 
+// Calls `visit` with the name of each entry, of so many at most.
+template <class Visit>
+void each_entry(int directory, size_t most, Visit&& visit) {
+  const int again = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* list = again < 0 ? nullptr : ::fdopendir(again);
+  if (list == nullptr) {
+    if (again >= 0) ::close(again);
+    return;
+  }
+  for (size_t seen = 0; seen < most; ++seen) {
+    const dirent* entry = ::readdir(list);
+    if (entry == nullptr) break;
+    visit(std::string(entry->d_name));
+  }
+  ::closedir(list);
+}
+
+bool is_hex(std::string_view text, size_t size) {
+  return text.size() == size && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// The name under which write_now() begins a file.
+bool is_unfinished(std::string_view name) {
+  const size_t suffix = name.find(kSuffix);
+  if (suffix == std::string_view::npos || !is_hex(name.substr(0, suffix), kNameBytes)) return false;
+  name.remove_prefix(suffix + kSuffix.size());
+  return name.starts_with('.') && is_hex(name.substr(1), kUnfinishedBytes);
+}
+
+// Removes what interrupted writes have left.
+void clean(int directory) {
+  const time_t before = ::time(nullptr) - kUnfinishedSeconds;
+  each_entry(directory, kMaxLookedAt, [&](const std::string& one) {
+    struct stat found {};
+    if (!is_unfinished(one) || ::fstatat(directory, one.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return;
+    const bool is_ours = S_ISREG(found.st_mode) && found.st_uid == ::geteuid();
+    if (is_ours && found.st_mtim.tv_sec < before) ::unlinkat(directory, one.c_str(), 0);
+  });
+}
+
 Result<std::string> read_now(const MemoryPlace& place, size_t most) {
   auto opened = open_directory(place.directory);
   if (!opened) return fail(opened.error().text);
   const Descriptor directory(*opened);
+  clean(directory.get());
   const std::string name = place.name + std::string(kSuffix);
   const Descriptor file(
       ::openat(directory.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
@@ -217,25 +266,17 @@ Result<std::string> read_now(const MemoryPlace& place, size_t most) {
   return fail(fmt::format("{} has more than {} bytes (remember.maxBytes)", name, most));
 }
 
-// The oldest files go. Removes also what an interrupted write has left.
+// The oldest files go.
 void make_room(int directory, const std::string& name) {
   struct stat found {};
   if (::fstatat(directory, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0) return;
-  const int again = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR* list = again < 0 ? nullptr : ::fdopendir(again);
-  if (list == nullptr) {
-    if (again >= 0) ::close(again);
-    return;
-  }
   std::vector<std::pair<int64_t, std::string>> files;
-  while (const dirent* entry = ::readdir(list)) {
-    const std::string one = entry->d_name;
-    if (one.find(kSuffix) == std::string::npos) continue;
+  each_entry(directory, SIZE_MAX, [&](const std::string& one) {
+    if (one.find(kSuffix) == std::string::npos) return;
     if (::fstatat(directory, one.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(found.st_mode))
-      continue;
+      return;
     files.emplace_back(found.st_mtim.tv_sec, one);
-  }
-  ::closedir(list);
+  });
   if (files.size() < kMaxFiles) return;
   std::sort(files.begin(), files.end());
   for (size_t at = 0; at + kMaxFiles <= files.size(); ++at)
@@ -252,7 +293,7 @@ Status<> write_now(const MemoryPlace& place, const std::string& text) {
   const Descriptor directory(*opened);
   const std::string name = place.name + std::string(kSuffix);
   make_room(directory.get(), name);
-  const std::string made = fmt::format("{}.{}", name, random_id().substr(0, 16));
+  const std::string made = fmt::format("{}.{}", name, random_id().substr(0, kUnfinishedBytes));
   {
     const Descriptor file(
         ::openat(directory.get(), made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -289,7 +330,7 @@ MemoryPlace memory_place(const config::Server& server, const char* const* enviro
     name.add(copy.command);
     for (const std::string& word : copy.args)
       name.add(word);
-    *out = {directory_of(copy, environment), name.digest().substr(0, 32),
+    *out = {directory_of(copy, environment), name.digest().substr(0, kNameBytes),
             fingerprint(copy, directory, environment)};
   };
   return within_file_limit(server.command, std::move(work)) ? std::move(*out) : MemoryPlace();

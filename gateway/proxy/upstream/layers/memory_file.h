@@ -26,7 +26,8 @@ MemoryPlace memory_place(const config::Server& server, const char* const* enviro
 
 // Whether there is a file, for operators.
 bool has_memory(const MemoryPlace& place);
-// The file's text. An error without a text: there is no file.
+// The file's text. An error without a text: there is no file. Removes what interrupted writes have left in
+// the directory.
 Result<std::string> read_memory(const MemoryPlace& place, size_t most);
 // Replaces the file in one step. Creates the directory, with mode 0700.
 Status<> write_memory(const MemoryPlace& place, const std::string& text);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -186,4 +187,42 @@ TEST_CASE("the directory is that of the service, or of the user", "[layers]") {
         "/var/lib/lineward/memory");
   server.remember.directory = "/own";
   CHECK(directory({"HOME=/h"}) == "/own");
+}
+
+TEST_CASE("leftovers of interrupted writes go when a file is read", "[layers]") {
+  const Folder folder;
+  const MemoryPlace place{folder.path, "name", "print"};
+  const std::string digest(32, 'a'), id(16, '0');
+  const auto is_there = [&](const std::string& name) {
+    return std::filesystem::exists(std::filesystem::symlink_status(folder.path + "/" + name));
+  };
+  const auto make = [&](const std::string& name, int age) {
+    folder.write(name, "half");
+    const timespec then{::time(nullptr) - age, 0};
+    const timespec times[] = {then, then};
+    REQUIRE(::utimensat(AT_FDCWD, (folder.path + "/" + name).c_str(), times, 0) == 0);
+  };
+  const std::string left = digest + ".memory." + id;
+  const std::vector<std::string> others{digest + ".memory",
+                                        digest + ".memory." + id + "0",
+                                        digest + ".memory." + id + ".x",
+                                        "A" + left.substr(1),
+                                        "a" + left,
+                                        digest + ".memory." + std::string(16, 'g'),
+                                        "notes.txt"};
+  make(left, 61);
+  for (const std::string& one : others)
+    make(one, 100'000);
+  const std::string link = digest + ".memory." + std::string(16, '1');
+  std::filesystem::create_symlink(folder.path + "/notes.txt", folder.path + "/" + link);
+  const timespec old[] = {{1, 0}, {1, 0}};
+  REQUIRE(::utimensat(AT_FDCWD, (folder.path + "/" + link).c_str(), old, AT_SYMLINK_NOFOLLOW) == 0);
+  const std::string young = digest + ".memory." + std::string(16, '2');
+  make(young, 30);
+  CHECK(why(place).empty());
+  CHECK_FALSE(is_there(left));
+  for (const std::string& one : others)
+    CHECK(is_there(one));
+  CHECK(is_there(link));
+  CHECK(is_there(young));
 }
