@@ -12,7 +12,8 @@ struct Flags {
   std::vector<std::string> server_words;
   bool has_server = false;  // there was a `--`, or --stdio
 
-  std::string listen, path, timeout, max_duration, ops, admin, log_format, log_level, isolation, protocol_era;
+  std::string listen, path, start, timeout, max_duration, ops, admin, log_format, log_level, isolation,
+      protocol_era;
   std::string name, cwd;
   std::string url;
   std::string server;                // --server: one of several

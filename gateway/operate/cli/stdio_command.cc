@@ -20,6 +20,7 @@ constexpr const char* kStdioFooter =
     "  lineward stdio http://127.0.0.1:3000/mcp --timeout 2m\n"
     "  lineward stdio /etc/lineward/lineward.yaml --server github\n"
     "  lineward stdio --timeout 30s -- uvx mcp-server-git\n"
+    "  lineward stdio --start onUse -- npx -y @example/slow-server\n"
     "  lineward stdio --share --linger 10m /etc/lineward/lineward.yaml\n"
     "\n"
     "Some clients remove the --, so the command works without it: lineward stdio uvx mcp-server-git. All\n"
@@ -99,6 +100,9 @@ CLI::App* add_stdio(CLI::App& app, Flags& flags) {
       ->type_name("");
   add_headers(*stdio, flags);
   text("--server", flags.server, "The only server of FILE that is served", "NAME");
+  text("--start", flags.start,
+       "boot, or onUse: the server starts with the first request, which may be answered from its last life",
+       "WORD");
   text("--timeout", flags.timeout, "A call ends after this long without answer and progress (60s)", "DUR");
   text("--max-duration", flags.max_duration, "The longest duration of a call, progress or not (10m)", "DUR");
   text("--name", flags.name, "The server's name; by default derived from its command or host", "NAME");

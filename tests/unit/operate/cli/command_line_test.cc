@@ -171,6 +171,15 @@ TEST_CASE("a server on the command line") {
   CHECK(call({"--", "x"}).exit_code == -1);
 }
 
+TEST_CASE("lineward stdio --start is the option of each server") {
+  const Outcome outcome = call({"stdio", "--start", "onUse", "--", "npx", "-y", "slow"});
+  INFO(outcome.err);
+  REQUIRE(outcome.exit_code == -1);
+  CHECK(outcome.invocation.config.servers.at(0).start == config::ServerStart::on_use);
+  CHECK(call({"stdio", "--", "x"}).invocation.config.servers.at(0).start == config::ServerStart::boot);
+  CHECK(call({"stdio", "--start", "never", "--", "x"}).exit_code == 2);
+}
+
 TEST_CASE("bad command lines end with 2 and a way on") {
   std::vector<std::vector<const char*>> cases = {
       {"statsu"},
