@@ -6,6 +6,7 @@
 #include "config/aggregate.h"
 #include "config/remembers.h"
 #include "proxy/aggregate/aggregate_upstream.h"
+#include "proxy/cluster/remote_upstream.h"
 #include "proxy/upstream/bridge/modern_bridge.h"
 #include "proxy/upstream/http/http_upstream.h"
 #include "proxy/upstream/layers/identity_upstream.h"
@@ -93,6 +94,7 @@ void UpstreamSet::add(const config::Server& server, size_t home,
     memory->use(*changes);
     shown = std::move(changes);
   }
+  if (memory != nullptr) memory->on_described([this, &one] { described(one); });
   auto bridge = std::make_unique<upstream::ModernBridge>(loop_, std::move(shown), one.server);
   one.upstream = std::make_unique<upstream::ProbeUpstream>(loop_, std::move(bridge), config_.listen);
   exchanges_.servers().add(*one.upstream, one.server);
@@ -106,6 +108,12 @@ void UpstreamSet::add(const config::Server& server, size_t home,
   one.guarded = std::make_unique<plugin::GuardedUpstream>(loop_, *one.upstream, one.server,
                                                           [this] { return exchanges_.plugins(); });
   join(one.server, *one.guarded, std::move(leases));
+}
+
+void UpstreamSet::described(const Running& one) {
+  if (one.call_server) return one.call_server->tell_described();
+  const bool is_member = aggregate_.members != nullptr && find_running(one.server.name) == &one;
+  if (is_member) aggregate_.members->described(one.server.name);
 }
 
 void UpstreamSet::assume_both_eras() {
@@ -159,6 +167,7 @@ std::vector<RemoteServer> UpstreamSet::show_new() {
 void UpstreamSet::join_remote(RemoteServer shown) {
   RemoteMembers::Member& one = remote_.add(std::move(shown), place_.mailbox);
   exchanges_.servers().hear_cancels(one.server.name);
+  one.remote->on_described([this, &one] { aggregate_.members->described(one.server.name); });
   join(one.server, *one.guarded, RemoteMembers::leases(one));
 }
 

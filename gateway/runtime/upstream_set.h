@@ -116,6 +116,8 @@ class UpstreamSet final {
                                               upstream::RememberingUpstream*& memory);
   void join(const config::Server& server, plugin::GuardedUpstream& guarded,
             std::function<std::shared_ptr<void>()> lease);
+  // Its own answer to discover is another one than was given from memory.
+  void described(const Running& one);
   Running* find_running(const std::string& name) const;
   void stop_one(Running& one);
   void left(Running& one);

@@ -139,9 +139,10 @@ bool AggregateUpstream::is_public() const {
 
 void AggregateUpstream::learned(Member& member, const core::UpstreamRequest& asker,
                                 const mcp::Message& discovered) {
-  bool is_new = !member.facts && !member.left;
+  const bool is_new = !member.facts && !member.left, was_outdated = member.outdated && !member.left;
   member.learn(asker, facts_for_routing(member.name, discovered));
-  if (is_new && !listens_.empty()) tell_listens(find(member.name));
+  const bool tells = (is_new || was_outdated) && !listens_.empty();
+  if (tells) tell_listens(find(member.name), was_outdated ? Told::described : Told::came);
 }
 
 void AggregateUpstream::came(Member& member) {
@@ -171,6 +172,14 @@ void AggregateUpstream::refused(Member& member) {
 void AggregateUpstream::doubt(Member& member) {
   if (member.left || std::exchange(member.doubted, true)) return;
   if (!listens_.empty()) watch();
+}
+
+void AggregateUpstream::described(const std::string& name) {
+  auto member = find(name);
+  if (!member || stopping_) return;
+  member->outdated = true;
+  member->relearns = true;
+  if (!listens_.empty()) again_.start(milliseconds(0), [this] { look(); });
 }
 
 void AggregateUpstream::note_absent(Member& member) {
@@ -281,10 +290,10 @@ void AggregateUpstream::closed(FannedListen& listen) {
   if (listens_.empty()) again_.stop();
 }
 
-void AggregateUpstream::tell_listens(const std::shared_ptr<Member>& member) {
+void AggregateUpstream::tell_listens(const std::shared_ptr<Member>& member, Told what) {
   if (!member) return;
   for (const auto& [number, listen] : std::map(listens_)) {
-    if (listens_.count(number) > 0) listen->came(member);
+    if (listens_.count(number) > 0) what == Told::came ? listen->came(member) : listen->described(member);
   }
 }
 
@@ -297,7 +306,7 @@ void AggregateUpstream::look() {
   if (listens_.empty() || stopping_) return;
   bool open = false;
   for (const auto& member : members_) {
-    if (member->is_known() && !member->absent && !member->doubted) continue;
+    if (member->is_known() && !member->absent && !member->doubted && !member->relearns) continue;
     open = true;
     if (looks_.count(member->name) > 0 || (!member->facts && discovery_.is_asking(Topic::facts))) continue;
     auto& look = looks_[member->name] = std::make_unique<SubRequest>(loop_, member);
@@ -315,6 +324,8 @@ void AggregateUpstream::look() {
                 }
                 if (!answer && is_away(mcp::name(answer.error().reason))) return note_absent(*member);
                 bool was_doubted = std::exchange(member->doubted, false);
+                member->relearns = false;
+                const bool was_outdated = member->outdated;
                 if (!answer && answer.error().by_policy) {  // its server was not reached
                   member->denied_as = number;
                   return;
@@ -327,7 +338,9 @@ void AggregateUpstream::look() {
                 else if (!member->facts)
                   member->refused = true;
                 // Listens that broke while the server was reachable are reopened after their own pauses.
-                if (std::exchange(member->absent, false) || is_new || !was_doubted) tell_listens(member);
+                const bool is_back = std::exchange(member->absent, false) || is_new || !was_doubted;
+                if (told && was_outdated) return tell_listens(member, Told::described);
+                if (is_back) tell_listens(member);
               });
   }
   if (open) watch();

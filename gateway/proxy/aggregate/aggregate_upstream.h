@@ -46,6 +46,9 @@ class AggregateUpstream final : public core::Upstream {
   // wait for their client's answers end: a retry could not reach the member.
   void leave(const std::string& name, const std::string& why = {});
 
+  // The member's own answer to discover is another one than its clients were given from memory.
+  void described(const std::string& name);
+
   // core::Upstream
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
                                                            core::CallCallbacks& owner) override;
@@ -105,7 +108,8 @@ class AggregateUpstream final : public core::Upstream {
   // Probes members that are absent or in doubt, while any client listens.
   void watch();
   void look();
-  void tell_listens(const std::shared_ptr<Member>& member);
+  enum class Told : bool { came, described };
+  void tell_listens(const std::shared_ptr<Member>& member, Told what = Told::came);
 
   net::Loop& loop_;
   const config::Aggregate& rules_;

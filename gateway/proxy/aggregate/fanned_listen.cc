@@ -471,6 +471,19 @@ void FannedListen::tell_changes() {
 
 // ---- servers that join and leave ----
 
+void FannedListen::described(const std::shared_ptr<Member>& member) {
+  auto leg = legs_.find(member->name);
+  if (leg != legs_.end() && asks_too_little(leg->second->asked, *member))
+    drop(member->name, "it has further lists now");
+  came(member);
+}
+
+bool FannedListen::asks_too_little(const Part& asked, const Member& member) const {
+  return (tools_ && !asked.tools && member.may_announce(request_, "tools")) ||
+         (prompts_ && !asked.prompts && member.may_announce(request_, "prompts")) ||
+         (resources_ && !asked.resources && member.may_announce(request_, "resources"));
+}
+
 void FannedListen::came(const std::shared_ptr<Member>& member) {
   auto leg = legs_.find(member->name);
   if (leg != legs_.end() && leg->second->member != member)

@@ -36,6 +36,8 @@ class FannedListen final : public core::OwnedCall {
   uint64_t number() const { return number_; }  // unique at its aggregate
   // A server was added or is back: its lists count as changed.
   void came(const std::shared_ptr<Member>& member);
+  // Its facts were those of its last life until now.
+  void described(const std::shared_ptr<Member>& member);
   void left(const std::string& member);
 
  private:
@@ -105,6 +107,8 @@ class FannedListen final : public core::OwnedCall {
   bool take_out(SubscriptionLeg& leg, const std::vector<std::string>& parts) const;
   void fail(const core::Failure& failure);
   void acknowledge();
+  // May the server notify changes of a list that its leg does not ask for?
+  bool asks_too_little(const Part& asked, const Member& member) const;
   // Is there a server that may notify changes of this list, now or later?
   bool may_come(bool Part::*list) const;
   void check_acknowledged();

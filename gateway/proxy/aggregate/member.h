@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "config/config.h"
 #include "config/forward_rules.h"
@@ -55,18 +56,20 @@ struct Member {
   // Did the server declare to a caller with these credentials that it lacks the capability? False if it was
   // never queried with them: the answer may differ between callers.
   bool denies(const core::UpstreamRequest& asker, std::string_view capability) const {
-    return facts && asked_as == identity_of(asker) && !facts->has(capability);
+    return facts && !outdated && asked_as == identity_of(asker) && !facts->has(capability);
   }
   // May this list's changes be notified to a caller with these credentials?
   bool may_announce(const core::UpstreamRequest& asker, std::string_view capability) const {
     if (!facts) return refused;
+    if (outdated) return true;
     return facts->has(capability, "listChanged") || asked_as != identity_of(asker);
   }
   // Can it be listened to? A server without declared facts may grant this caller something.
   bool is_known() const { return facts.has_value() || refused; }
   void learn(const core::UpstreamRequest& asker, MemberFacts told) {
-    facts = facts ? united(*facts, std::move(told)) : std::move(told);
+    facts = facts && !std::exchange(outdated, false) ? united(*facts, std::move(told)) : std::move(told);
     asked_as = identity_of(asker);
+    relearns = false;
   }
   size_t identity_of(const core::UpstreamRequest& asker) const {
     // Mirrored headers differ with each call and do not identify the caller.
@@ -77,6 +80,8 @@ struct Member {
 
   // The union of its declarations to all callers, for routing; clients' own answers are queried for each.
   std::optional<MemberFacts> facts;
+  // The facts are those of its last life, and its own answer has shown others.
+  bool outdated = false;
   size_t asked_as = 0;  // the last caller that queried it
   // Without facts: it is reachable, but refused the caller that queried it, for instance its credentials.
   // Other callers may get facts.
@@ -85,8 +90,9 @@ struct Member {
   // It was away at the last attempt: for a while its limit is shorter.
   bool absent = false;
   std::chrono::milliseconds absent_since{0};
-  bool doubted = false;  // a listen on it broke: it is being probed
-  bool left = false;     // no longer a member
+  bool relearns = false;  // it is queried again for its facts
+  bool doubted = false;   // a listen on it broke: it is being probed
+  bool left = false;      // no longer a member
 };
 
 }  // namespace lineward::aggregate

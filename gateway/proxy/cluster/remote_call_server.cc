@@ -40,6 +40,10 @@ void RemoteCallServer::tell_state() {
       [state = state_of(server_)](RemoteCallTable& table) mutable { table.on_state(std::move(state)); });
 }
 
+void RemoteCallServer::tell_described() {
+  table_.tell([](RemoteCallTable& table) { table.on_described(); });
+}
+
 RemoteCallServer::InboundCall* RemoteCallServer::find(uint64_t number) {
   auto found = calls_.find(number);
   return found == calls_.end() ? nullptr : found->second.get();

@@ -34,6 +34,8 @@ class RemoteCallServer {
   void use(RemoteHandle<RemoteCallTable> table) { table_ = std::move(table); }
   // Posts the server's changed state.
   void tell_state();
+  // Posts that its answer to discover is another one than was given from memory.
+  void tell_described();
 
   // Calls have the number that the RemoteCallTable assigned; a call that has ended gets no events.
   void start(uint64_t number, core::UpstreamRequest request);

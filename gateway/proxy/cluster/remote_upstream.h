@@ -42,6 +42,9 @@ class RemoteCallTable {
   // Its server's worker asks whether the session's client is gone.
   void on_scope_presence(const std::string& session);
   void on_state(RemoteState state) { state_ = std::move(state); }
+  void on_described() {
+    if (described_) described_();
+  }
 
   const std::string& server() const { return server_; }
   const RemoteHandle<RemoteCallServer>& call_server() const { return call_server_; }
@@ -55,6 +58,7 @@ class RemoteCallTable {
   const std::string server_;
   const RemoteHandle<RemoteCallServer> call_server_;
   RemoteState state_;
+  std::function<void()> described_;
   std::unordered_map<uint64_t, RemoteCall*> calls_;  // live ones
   uint64_t numbers_ = 0;
   std::unordered_map<std::string, core::ScopeCallbacks*> scopes_;
@@ -69,6 +73,8 @@ class RemoteUpstream final : public core::Upstream {
 
   // The server's current state, from code that can read it directly.
   void use(RemoteState state) { table_->on_state(std::move(state)); }
+  // As in RememberingUpstream. `described` may be called as long as this lives.
+  void on_described(std::function<void()> described) { table_->described_ = std::move(described); }
 
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
                                                            core::CallCallbacks& owner) override;

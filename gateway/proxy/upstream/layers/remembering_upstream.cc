@@ -32,6 +32,7 @@ constexpr std::string_view kMark = "io.lineward/remembered";
 // Parameters and capabilities beyond this are not remembered.
 constexpr size_t kMostKeyBytes = 64 * 1024;
 constexpr size_t kMaxChecks = 256;
+constexpr size_t kMaxFailed = 256;
 constexpr size_t kMaxHeld = 16, kMaxHeldBytes = 64 * 1024;
 // Changes are collected before the file is written, and it is not written all the time.
 constexpr milliseconds kCollect{250}, kWriteEvery{5000};
@@ -251,6 +252,20 @@ RememberingUpstream::Process& RememberingUpstream::process_of(const core::Scope&
   return processes_[own ? scope.session + scope.bridged_session : std::string()];
 }
 
+// The callers that start the same processes. With a process for each session this is the caller: its
+// next session would fail as the last one.
+std::string RememberingUpstream::starter_of(const core::Scope& scope) const {
+  const bool is_session = !scope.session.empty() || !scope.bridged_session.empty();
+  const bool is_common = config::is_of_all_callers(server_.isolation) &&
+                         !(is_session && config::is_of_one_session(server_.isolation));
+  return is_common ? std::string() : "of " + scope.principal;
+}
+
+bool RememberingUpstream::has_failed_for(const core::Scope& scope) const {
+  auto found = failed_.find(starter_of(scope));
+  return found != failed_.end() && loop_.now() < found->second;
+}
+
 // Before the request is sent.
 void RememberingUpstream::note_request(const core::UpstreamRequest& request) {
   Process& process = process_of(request.scope);
@@ -284,7 +299,7 @@ void RememberingUpstream::note_era(const EraVerdict& verdict) {
 
 void RememberingUpstream::learn(const std::string& key, Method method, const core::Scope& scope,
                                 const Message& answer) {
-  failed_ = false;
+  failed_.erase(starter_of(scope));
   Session* session = method == Method::initialize ? session_of(scope) : nullptr;
   if (session != nullptr && answer.kind() == MessageKind::result)
     session->declared = declared_by(answer.raw(Field::result));
@@ -371,7 +386,8 @@ std::string RememberingUpstream::key_of(const core::UpstreamRequest& request) {
 // Lineward's own requests are answered by the server: names are routed, and calls judged, by its own lists.
 bool RememberingUpstream::may_answer(const core::UpstreamRequest& request) {
   const bool is_of_client = request.from != nullptr && !request.of_gateway;
-  return !failed_ && is_of_client && !transport_.is_running(request) && is_same_program();
+  return is_of_client && !has_failed_for(request.scope) && !transport_.is_running(request) &&
+         is_same_program();
 }
 
 Result<std::unique_ptr<core::Call>, core::Failure> RememberingUpstream::start(core::UpstreamRequest&& request,
@@ -466,7 +482,9 @@ void RememberingUpstream::checked(AnswerCheck& check, Result<Message, core::Fail
   }
   learn(check.plan().key, check.method(), check.scope(), *answer);
   if (check.method() == Method::initialize) return handshake_checked(check, *answer, differs);
-  if (differs) tell(check);
+  if (!differs) return;
+  if (check.method() == Method::server_discover && described_) return described_();
+  tell(check);
 }
 
 void RememberingUpstream::failed(const AnswerCheck& check, const core::Failure& failure) {
@@ -479,8 +497,13 @@ void RememberingUpstream::failed(const AnswerCheck& check, const core::Failure& 
   if (failure.reason == EndReason::cancelled_drain || stopping_) return;
   // Its client believes that it is initialized, and no process could answer for it.
   if (session != nullptr && session->owner != nullptr) session->owner->on_scope_ended();
+  if (mcp::is(failure.reason, mcp::EndKind::cancel)) return;
   ++stats_.remembered[static_cast<size_t>(metrics::Remembered::failed)];
-  if (!mcp::is_lack_of_room(failure.reason)) failed_ = true;
+  if (!mcp::is_lack_of_room(failure.reason)) {
+    std::erase_if(failed_, [now = loop_.now()](const auto& one) { return one.second <= now; });
+    if (failed_.size() >= kMaxFailed) failed_.erase(failed_.begin());
+    failed_[starter_of(check.scope())] = loop_.now() + transport_.failure_lasts;
+  }
   log::write(log::Level::info, "memory.unchecked", {{"upstream", name()}, {"why", failure.text}});
 }
 

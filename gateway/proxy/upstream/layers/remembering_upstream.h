@@ -10,6 +10,7 @@
 // era, revision and set of capabilities.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -42,6 +43,8 @@ class RememberingUpstream final : public core::PassingUpstream {
     std::function<void(const EraVerdict&)> assume;
     std::function<void()> doubt;         // that era may be wrong
     process::StartLine* line = nullptr;  // null: checks begin at once
+    // How long the memory is not used after a failed start.
+    std::chrono::milliseconds failure_lasts{60 * 1000};
   };
   // `environment` as in memory_place().
   RememberingUpstream(net::Loop& loop, std::unique_ptr<core::Upstream> inner, const config::Server& server,
@@ -50,6 +53,8 @@ class RememberingUpstream final : public core::PassingUpstream {
 
   // `changed` gets a list_changed notification for each list that differed, for layers that keep lists.
   void on_changed(std::function<void(const mcp::Message&)> changed) { changed_ = std::move(changed); }
+  // The server's answer to discover is another one than clients were given.
+  void on_described(std::function<void()> described) { described_ = std::move(described); }
   // It tells the listens of clients about lists that differed. Without one they are not told.
   void use(RememberedChanges& listens) { listens_ = &listens; }
   // The transport has found out the era.
@@ -98,6 +103,8 @@ class RememberingUpstream final : public core::PassingUpstream {
   const std::string& fingerprint_now();
   bool is_same_program();
   Process& process_of(const core::Scope& scope);
+  std::string starter_of(const core::Scope& scope) const;
+  bool has_failed_for(const core::Scope& scope) const;
   void note_request(const core::UpstreamRequest& request);
   std::string key_of(const core::UpstreamRequest& request);
   bool may_answer(const core::UpstreamRequest& request);
@@ -122,6 +129,7 @@ class RememberingUpstream final : public core::PassingUpstream {
   const Transport transport_;
   metrics::UpstreamStats& stats_;
   std::function<void(const mcp::Message&)> changed_;
+  std::function<void()> described_;
   bool loaded_ = false;
   const bool had_file_;
   MemoryPlace place_;
@@ -129,8 +137,9 @@ class RememberingUpstream final : public core::PassingUpstream {
   std::chrono::milliseconds fingerprint_at_{-1000000};
   std::map<std::string, Process> processes_;  // by the session's id; empty: the shared one
   RememberedAnswers answers_;
-  // The last start failed: calls get that failure, and no memory, until the server answers.
-  bool failed_ = false;
+  // The last start for these callers failed (starter_of()): their calls get that failure, and no memory,
+  // until the server answers one of them, or until this time.
+  std::map<std::string, std::chrono::milliseconds> failed_;
   std::map<std::string, std::unique_ptr<AnswerCheck>> checks_;  // by id
   std::map<std::string, Session> sessions_;
   RememberedChanges* listens_ = nullptr;  // above

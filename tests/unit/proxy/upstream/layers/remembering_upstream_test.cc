@@ -65,6 +65,7 @@ struct World {
     transport.assume = [this](const EraVerdict& verdict) { assumed = verdict; };
     transport.doubt = [this] { ++doubts; };
     transport.line = line;
+    if (failure_lasts) transport.failure_lasts = *failure_lasts;
     auto seen = std::make_unique<SeenBelow>(below);
     server = seen.get();
     auto made =
@@ -73,6 +74,7 @@ struct World {
     memory->on_changed([this](const mcp::Message& notice) { changes.push_back(notice.bytes()); });
     auto listens = std::make_unique<ListenHub>(loop, std::move(made), config);
     top = std::make_unique<RememberedChanges>(loop, std::move(listens));
+    memory->on_described([this] { ++descriptions; });
     memory->use(*top);
   }
   void end() {
@@ -142,7 +144,8 @@ struct World {
   std::string folder;
   bool running = false;
   std::optional<EraVerdict> assumed;
-  int doubts = 0;
+  int doubts = 0, descriptions = 0;
+  std::optional<std::chrono::milliseconds> failure_lasts;
   std::vector<std::string> changes;
   SeenBelow* server = nullptr;
   process::StartLine* line = nullptr;
@@ -415,6 +418,80 @@ TEST_CASE("a failed start ends the use of the memory until the server answers", 
   world.below.refuses = core::Failure{EndReason::circuit_open, "left alone"};
   Caller refused;
   CHECK_FALSE(world.memory->start(world.request(), refused));
+}
+
+TEST_CASE("a failed start counts for the callers of that process", "[layers]") {
+  World world;
+  const auto isolation = GENERATE(config::Isolation::shared, config::Isolation::principal);
+  world.config.isolation = isolation;
+  world.again();
+  world.learn(list_of(world, "p"), kOld);
+  world.learn(list_of(world, "q"), kOld);
+  world.again();
+  CHECK_FALSE(world.remembered(list_of(world, "p")).empty());
+  world.below.last().fails({EndReason::upstream_exited, "s exited"});
+  CHECK(world.remembered(list_of(world, "p")).empty());
+  CHECK(world.remembered(list_of(world, "q")).empty() == (isolation == config::Isolation::shared));
+}
+
+TEST_CASE("the next session of a caller does not begin from memory after a failed start", "[layers]") {
+  World world;
+  Scope scope;
+  const auto open = [&](const std::string& id, const std::string& principal) {
+    const core::Scope its{id, principal};
+    world.memory->open_scope(its, scope);
+    auto request = world.legacy("initialize", kInit, id);
+    request.scope.principal = principal;
+    return request;
+  };
+  world.learn(open("one", "p"), init_result());
+  world.learn(open("two", "q"), init_result());
+  world.learn(world.request(), kOld);
+  for (const char* id : {"one", "two"})
+    world.memory->close_scope(core::Scope{id, "p"});
+  world.again();
+  REQUIRE_FALSE(world.remembered(open("three", "p")).empty());
+  world.below.last().fails({EndReason::upstream_exited, "s exited"});
+  CHECK(scope.ended == 1);
+  CHECK(world.remembered(open("four", "p")).empty());
+  CHECK_FALSE(world.remembered(open("five", "q")).empty());
+  // The process of all modern clients is another one.
+  CHECK_FALSE(world.remembered(world.request()).empty());
+  for (const char* id : {"three", "four", "five"})
+    world.memory->close_scope(core::Scope{id, "p"});
+}
+
+TEST_CASE("a failed start is forgotten after a while, and a cancelled one is none", "[layers]") {
+  World world;
+  world.learn(world.request(), kOld);
+  world.failure_lasts = std::chrono::milliseconds(0);
+  world.again();
+  CHECK_FALSE(world.remembered(world.request()).empty());
+  world.below.last().fails({EndReason::upstream_exited, "s exited"});
+  CHECK_FALSE(world.remembered(world.request()).empty());
+  world.failure_lasts.reset();
+  world.again();
+  for (const EndReason reason : {EndReason::cancelled_client, EndReason::cancelled_operator}) {
+    CHECK_FALSE(world.remembered(world.request()).empty());
+    world.below.last().fails({reason, "its caller left"});
+  }
+  CHECK_FALSE(world.remembered(world.request()).empty());
+}
+
+TEST_CASE("another answer to discover is reported, with no list", "[layers]") {
+  const auto discovered = [](const std::string& capabilities) {
+    return R"({"jsonrpc":"2.0","id":5,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":)" +
+           capabilities + "}}";
+  };
+  World world;
+  world.learn(world.request("server/discover"), discovered("{}"));
+  world.again();
+  for (const std::string& now : {discovered("{}"), discovered(R"({"prompts":{}})")}) {
+    REQUIRE_FALSE(world.remembered(world.request("server/discover")).empty());
+    world.below.last().answers(now);
+  }
+  CHECK(world.descriptions == 1);
+  CHECK(world.changes.empty());
 }
 
 TEST_CASE("a session's notifications follow the server's answer to its initialize", "[layers]") {
