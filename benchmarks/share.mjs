@@ -5,8 +5,10 @@
 // Each session is `lineward stdio FILE` with five official servers (everything, filesystem, memory, and twice
 // everything again), of which it calls one tool each. `private` has a gateway for each session; `--share` one for all,
 // with each server's process for all sessions (isolation: shared) or for each (auto). Memory is the sum of PSS of
-// /proc/PID/smaps_rollup over every process, so that shared pages count once. It also times the first call of another session.
-// Then it kills the gateway and times the next answer. The server of both needs no time to start (build/demo-server).
+// /proc/PID/smaps_rollup over every process, so that shared pages count once. It also times another session, from its start to the
+// answer to its first call. Then it kills the gateway and times the next answer. The server of both needs no time to start
+// (build/demo-server). It ends by itself, with 1 if a step took longer than its limit or left a process. Bounds of times
+// are those of a release build on a machine at rest: the table says whether they are kept.
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,11 +20,42 @@ import { fileURLToPath } from 'node:url';
 const [build, ...rest] = process.argv.slice(2).filter((word) => !word.startsWith('--'));
 if (!build) throw new Error('usage: share.mjs BUILD [SESSIONS] [--json]');
 const sessions = Number(rest[0] ?? 8);
+const STEP_MS = 60_000;
+const WHOLE_MS = 600_000;
+const MOST_SAID = 8192;
+const BOUNDS = { first_call_ms: 50, call_after_kill_ms: 1000 };
 const binary = resolve(build, 'lineward');
 const require = createRequire(fileURLToPath(new URL('../tests/e2e/package.json', import.meta.url)));
 const folder = mkdtempSync(join(tmpdir(), 'lineward-share-'));
 const mark = `${process.pid}-${Date.now()}`;
-process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+const children = new Set();
+let said = ''; // the end of what the clients wrote to stderr, shown after a failure
+process.on('exit', () => {
+  for (const { pid } of processes()) if (pid !== process.pid) kill(pid);
+  rmSync(folder, { recursive: true, force: true });
+});
+const kill = (pid) => {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // it has ended
+  }
+};
+const stop = (why) => {
+  console.error(`${said}share.mjs: ${why}`);
+  for (const child of children) child.kill('SIGKILL');
+  process.exit(1);
+};
+setTimeout(() => stop(`not done within ${WHOLE_MS / 1000} s`), WHOLE_MS).unref();
+for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => stop(name));
+
+const bounded = (promise, what) => {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} took longer than ${STEP_MS / 1000} s`)), STEP_MS);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+};
 
 function program(name) {
   const manifest = require.resolve(`${name}/package.json`);
@@ -71,8 +104,11 @@ class Session {
   constructor(words) {
     this.child = spawn(binary, ['stdio', ...words], {
       env: { ...process.env, XDG_RUNTIME_DIR: folder, SHARE_BENCH: mark },
-      stdio: ['pipe', 'pipe', 'inherit'],
+      stdio: 'pipe',
     });
+    this.child.stderr.on('data', (bytes) => (said = (said + bytes).slice(-MOST_SAID)));
+    children.add(this.child);
+    this.child.stdin.on('error', () => {});
     this.waiting = new Map();
     this.next = 1;
     createInterface({ input: this.child.stdout }).on('line', (line) => {
@@ -80,11 +116,16 @@ class Session {
       if (!message.method) this.waiting.get(message.id)?.(message);
     });
     this.over = new Promise((done) => this.child.once('close', done));
+    this.over.then((code) => {
+      children.delete(this.child);
+      for (const answered of this.waiting.values()) answered({ error: `the client ended with ${code}` });
+    });
   }
   ask(method, params) {
     const id = this.next++;
     this.child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
-    return new Promise((done) => this.waiting.set(id, done));
+    const answer = new Promise((done) => this.waiting.set(id, done));
+    return bounded(answer, method).finally(() => this.waiting.delete(id));
   }
   async open() {
     const answer = await this.ask('initialize', {
@@ -101,7 +142,7 @@ class Session {
   }
   close() {
     this.child.stdin.end();
-    return this.over;
+    return bounded(this.over, 'the end of a client');
   }
 }
 
@@ -126,10 +167,15 @@ async function memory(name, words) {
     all_mib: MiB(sum(found)),
   };
   await Promise.all(all.map((one) => one.close()));
+  row.left = await left();
+  return row;
+}
+
+/** How many processes are there still, 20 s after the last client has ended. */
+async function left() {
   const end = Date.now() + 20_000;
   while (processes().length && Date.now() < end) await new Promise((next) => setTimeout(next, 50));
-  row.left = processes().length;
-  return row;
+  return processes().length;
 }
 
 const clock = async (work) => {
@@ -138,58 +184,93 @@ const clock = async (work) => {
   return Math.round((performance.now() - began) * 10) / 10;
 };
 
+const hi = (session) => session.call('echo', { message: 'hi' });
+const median = (list) => list.sort((a, b) => a - b)[Math.floor(list.length / 2)];
+
+async function calls(session, count) {
+  const each = [];
+  for (let n = 0; n < count; ++n) each.push(await clock(() => hi(session)));
+  return median(each);
+}
+
+/** From the death of the gateway to the next answer. A new client each time: gateways that die one after the other start later. */
+async function afterKill(words) {
+  const one = new Session(words);
+  await one.open();
+  await hi(one);
+  const gateway = processes().find(({ comm }) => comm === 'lineward-shared');
+  const limit = Date.now() + STEP_MS;
+  // A call that was on its way to the killed gateway fails once.
+  const answered = () => hi(one).then(() => true, () => false);
+  const ms = await clock(async () => {
+    process.kill(gateway.pid, 'SIGKILL');
+    while (!(await answered())) if (Date.now() > limit) throw new Error('no answer after the end of the gateway');
+  });
+  await one.close();
+  return ms;
+}
+
 async function times() {
   const words = ['--share', '--', resolve(build, 'demo-server')];
-  const first = new Session(words);
-  const out = { first_session_ms: await clock(() => first.open()) };
+  let first;
+  const started = await clock(async () => {
+    first = new Session(words);
+    await first.open();
+  });
+  const out = { first_session_ms: started };
   const starts = [];
-  const calls = [];
+  const shared = [];
   for (let i = 0; i < 10; ++i) {
-    const other = new Session(words);
+    let other;
     starts.push(
       await clock(async () => {
+        other = new Session(words);
         await other.open();
-        await other.call('echo', { message: 'hi' });
+        await hi(other);
       }),
     );
-    for (let n = 0; n < 200; ++n) calls.push(await clock(() => other.call('echo', { message: 'hi' })));
+    shared.push(await calls(other, 200));
     await other.close();
   }
-  const median = (list) => list.sort((a, b) => a - b)[Math.floor(list.length / 2)];
-  out.later_session_first_call_ms = median(starts);
-  out.call_ms = median(calls);
-  const again = [];
-  for (let i = 0; i < 5; ++i) {
-    await first.call('echo', { message: 'hi' });
-    process.kill(processes().find(({ comm }) => comm === 'lineward-shared').pid, 'SIGKILL');
-    // A call that was on its way to the killed gateway fails once.
-    const answered = () => first.call('echo', { message: 'hi' }).then(() => true, () => false);
-    again.push(
-      await clock(async () => {
-        while (!(await answered()));
-      }),
-    );
-  }
-  out.call_after_kill_ms = median(again);
   await first.close();
+  out.first_call_ms = median(starts);
+  out.call_ms = median(shared);
   const alone = new Session(words.slice(1));
   await alone.open();
-  const plain = [];
-  for (let n = 0; n < 500; ++n) plain.push(await clock(() => alone.call('echo', { message: 'hi' })));
-  out.call_private_ms = median(plain);
+  out.call_private_ms = await calls(alone, 500);
   await alone.close();
+  const again = [];
+  for (let i = 0; i < 5; ++i) again.push(await afterKill(words));
+  out.call_after_kill_ms = median(again);
+  out.left = await left();
   return out;
 }
 
-const results = { sessions, servers: Object.keys(SERVERS).length, memory: [], times: {} };
-const auto = configuration('auto');
-const shared = configuration('shared');
-results.memory.push(await memory('private gateways', [auto]));
-results.memory.push(await memory('--share, isolation auto', ['--share', auto]));
-results.memory.push(await memory('--share, isolation shared', ['--share', shared]));
-results.times = await times();
-if (process.argv.includes('--json')) console.log(JSON.stringify(results, null, 2));
-else {
-  console.table(results.memory);
-  console.table(results.times);
+/** A row for each figure, with its bound. */
+const withBounds = (figures) =>
+  Object.fromEntries(
+    Object.entries(figures).map(([name, value]) => {
+      const bound = BOUNDS[name];
+      return [name, bound === undefined ? { value } : { value, bound, kept: value <= bound }];
+    }),
+  );
+
+try {
+  const results = { sessions, servers: Object.keys(SERVERS).length, memory: [], times: {} };
+  const auto = configuration('auto');
+  const shared = configuration('shared');
+  results.memory.push(await memory('private gateways', [auto]));
+  results.memory.push(await memory('--share, isolation auto', ['--share', auto]));
+  results.memory.push(await memory('--share, isolation shared', ['--share', shared]));
+  results.times = await times();
+  if (process.argv.includes('--json')) console.log(JSON.stringify(results, null, 2));
+  else {
+    console.table(results.memory);
+    console.table(withBounds(results.times));
+  }
+  const remaining = [...results.memory, results.times].reduce((sum, row) => sum + row.left, 0);
+  if (remaining > 0) stop(`${remaining} processes were left`);
+  process.exit(0);
+} catch (error) {
+  stop(error.message);
 }
