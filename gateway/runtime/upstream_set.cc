@@ -167,7 +167,9 @@ std::vector<RemoteServer> UpstreamSet::show_new() {
 void UpstreamSet::join_remote(RemoteServer shown) {
   RemoteMembers::Member& one = remote_.add(std::move(shown), place_.mailbox);
   exchanges_.servers().hear_cancels(one.server.name);
-  one.remote->on_described([this, &one] { aggregate_.members->described(one.server.name); });
+  one.remote->on_described([this, &one] {
+    if (aggregate_.members != nullptr) aggregate_.members->described(one.server.name);
+  });
   join(one.server, *one.guarded, RemoteMembers::leases(one));
 }
 
