@@ -1,29 +1,41 @@
 // A modern server as a process of its own. startReplica() starts it, and can make it behave badly.
 import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import http from 'node:http';
 import { fileURLToPath } from 'node:url';
 
 const SELF = fileURLToPath(import.meta.url);
 
 /**
- * become(MODE) makes it good, hung, failing, slow or killed, and resolves with the number of its calls then. spoiled() counts the
- * calls that it got while it was not good.
+ * become(MODE) makes it good, hung, failing, slow or killed, and resolves with the number of its calls then. The calls
+ * that it got while it was not good are spoiled(), the open ones that it never answers held().
  */
 export async function startReplica(t, port = 0) {
   const child = fork(SELF, [String(port)]);
   t.after(() => child.kill('SIGKILL'));
-  const ask = async (what) => {
+  let held = 0;
+  const next = () =>
+    new Promise((resolve) => {
+      const look = (message) => {
+        if (message.held !== undefined) return;
+        child.off('message', look);
+        resolve(message);
+      };
+      child.on('message', look);
+    });
+  const ask = (what) => {
+    const answer = next();
     child.send(what);
-    return (await once(child, 'message'))[0];
+    return answer;
   };
-  const listens = (await once(child, 'message'))[0];
+  child.on('message', (message) => (held = message.held ?? held));
+  const listens = await next();
   return {
     url: `http://127.0.0.1:${listens}/mcp`,
     name: `127.0.0.1:${listens}`,
     port: listens,
     become: (mode) => ask(mode),
     spoiled: () => ask('spoiled'),
+    held: () => held,
   };
 }
 
@@ -31,6 +43,8 @@ function serve(port) {
   let mode = 'good';
   let open = 0;
   let spoiled = 0;
+  let held = 0;
+  const hold = (more) => process.send({ held: (held += more) });
   const server = http.createServer((request, response) => {
     const chunks = [];
     request.on('data', (chunk) => chunks.push(chunk));
@@ -46,7 +60,11 @@ function serve(port) {
         response.writeHead(status, { 'Content-Type': 'application/json' });
         response.end(at === 'failing' ? '' : JSON.stringify(body));
       };
-      if (at === 'hung') return;
+      if (at === 'hung') {
+        hold(1);
+        response.on('close', () => hold(-1));
+        return;
+      }
       setTimeout(answer, at === 'slow' ? 500 : 2);
     });
   });
