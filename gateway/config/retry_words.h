@@ -5,8 +5,8 @@
 
 namespace lineward::config {
 
-// `initialize` and `server/discover` are repeated also if they may have been sent: nothing happens twice. It
-// is for shared gateways, which are started again at once.
+// `initialize` and `server/discover` are repeated also if they may have been sent: at worst a session begins
+// twice. It is for shared gateways, which are started again at once.
 inline constexpr std::string_view kRetryHandshake = "handshake";
 
 }  // namespace lineward::config

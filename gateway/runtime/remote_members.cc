@@ -59,6 +59,7 @@ void RemoteMembers::retire(const std::string& name) {
   leaving_.push_back(std::move(*found));
   members_.erase(found);
   one->served->retiring = true;
+  one->remote->on_described(nullptr);  // that name means its successor now
   // The last reference may be released from within one of its calls.
   one->served->left = lifetime_.guard([this, one] {
     loop_.defer(lifetime_, [this, one] {

@@ -476,6 +476,7 @@ void FannedListen::described(const std::shared_ptr<Member>& member) {
   if (leg != legs_.end() && asks_too_little(leg->second->asked, *member))
     drop(member->name, "it has further lists now");
   came(member);
+  change(true, true, true);  // a list may be gone as well
 }
 
 bool FannedListen::asks_too_little(const Part& asked, const Member& member) const {

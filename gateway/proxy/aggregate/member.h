@@ -67,7 +67,8 @@ struct Member {
   // Can it be listened to? A server without declared facts may grant this caller something.
   bool is_known() const { return facts.has_value() || refused; }
   void learn(const core::UpstreamRequest& asker, MemberFacts told) {
-    facts = facts && !std::exchange(outdated, false) ? united(*facts, std::move(told)) : std::move(told);
+    const bool unites = !std::exchange(outdated, false) && facts;
+    facts = unites ? united(*facts, std::move(told)) : std::move(told);
     asked_as = identity_of(asker);
     relearns = false;
   }

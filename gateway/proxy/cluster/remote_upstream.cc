@@ -206,6 +206,7 @@ RemoteUpstream::RemoteUpstream(net::Loop& loop, std::shared_ptr<net::Mailbox> he
 }
 
 RemoteUpstream::~RemoteUpstream() {
+  table_->described_ = nullptr;
   table_->call_server().tell([](RemoteCallServer& call_server) { call_server.let_go(); });
 }
 

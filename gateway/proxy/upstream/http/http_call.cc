@@ -41,8 +41,9 @@ void HttpCall::reply(std::string message) {
 }
 
 bool HttpCall::hold(bool on) {
-  is_held_ = on && messages && messages->is_stream();
-  if (!messages || !messages->is_stream()) return false;
+  const bool has_stream = messages && messages->is_stream();
+  is_held_ = on && (is_held_ || has_stream);  // kept between a stream and the one that continues it
+  if (!has_stream) return false;
   on ? messages->pause() : messages->resume();
   return true;
 }
