@@ -52,9 +52,13 @@ std::optional<core::Failure> AnswerCheck::begin() {
 void AnswerCheck::begin_in_turn(process::StartLine& line) {
   turn_.take(line, process::StartLine::Order::last, [this] {
     turn_timer_.start(kTurn, [this] { turn_.leave(); });
-    if (auto failure = begin())
-      loop_.defer(lifetime_, [this, why = std::move(*failure)] { finish(Unexpected<core::Failure>{why}); });
+    begin_or_fail();
   });
+}
+
+void AnswerCheck::begin_or_fail() {
+  if (auto failure = begin())
+    loop_.defer(lifetime_, [this, why = std::move(*failure)] { finish(Unexpected<core::Failure>{why}); });
 }
 
 void AnswerCheck::begin_later(process::StartLine& line, milliseconds pause) {
@@ -65,6 +69,14 @@ void AnswerCheck::begin_later(process::StartLine& line, milliseconds pause) {
 void AnswerCheck::hurry() {
   pause_.stop();
   if (process::StartLine* line = std::exchange(awaited_line_, nullptr)) begin_in_turn(*line);
+}
+
+void AnswerCheck::begin_now() {
+  pause_.stop();
+  const bool waits = std::exchange(awaited_line_, nullptr) != nullptr || turn_.waits();
+  if (!waits) return;
+  turn_.leave();
+  begin_or_fail();
 }
 
 void AnswerCheck::cancel(std::string_view why) {

@@ -40,12 +40,10 @@ class AnswerCheck final : public core::CallCallbacks {
   // The same after a pause, or when hurry() is called.
   void begin_later(process::StartLine& line, std::chrono::milliseconds pause);
   void hurry();
+  // Without a turn: a call that may change what the server lists is about to be sent.
+  void begin_now();
   // A further client was answered.
-  void also_given(const std::string& digest) {
-    differs_ = differs_ || digest != plan_.given;
-    ++given_;
-  }
-  size_t given() const { return given_; }  // to how many requests
+  void also_given(const std::string& digest) { differs_ = differs_ || digest != plan_.given; }
   // Whether a client was given anything else than this.
   bool differs_from(const std::string& digest) const { return differs_ || digest != plan_.given; }
   void cancel(std::string_view why);
@@ -55,6 +53,7 @@ class AnswerCheck final : public core::CallCallbacks {
   const core::Scope& scope() const { return scope_; }
 
  private:
+  void begin_or_fail();
   void on_call_phase(core::CallPhase phase) override;
   void on_call_message(mcp::Message&& message) override;
   void on_call_failed(const core::Failure& failure) override;
@@ -70,7 +69,6 @@ class AnswerCheck final : public core::CallCallbacks {
   MemoryCharge held_{Held::calls};
   Done done_;
   bool differs_ = false;
-  size_t given_ = 1;
   std::unique_ptr<core::Call> call_;
   process::StartLine::Turn turn_;
   net::Timer turn_timer_{loop_};

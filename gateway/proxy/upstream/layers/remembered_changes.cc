@@ -10,7 +10,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr size_t kMaxOwed = 256;  // callers
-constexpr size_t kMaxTimes = 64;
 // A client that was answered from memory may open its listen later.
 constexpr milliseconds kOwedFor{10ll * 60 * 1000};
 
@@ -30,7 +29,8 @@ Result<std::unique_ptr<core::Call>, core::Failure> RememberedChanges::start(core
 
 void RememberedChanges::close_scope(const core::Scope& scope) {
   inner_->close_scope(scope);
-  owed_.erase(asker_of(scope));
+  // Without a session all clients of this caller are meant, and only one of them has gone.
+  if (!scope.session.empty() || !scope.bridged_session.empty()) owed_.erase(asker_of(scope));
 }
 
 size_t RememberedChanges::tell(const std::string& asker, uint8_t bit) {
@@ -43,32 +43,19 @@ size_t RememberedChanges::tell(const std::string& asker, uint8_t bit) {
   return told;
 }
 
-void RememberedChanges::owe(const std::string& asker, uint8_t bits, size_t times) {
-  if (bits == 0 || times == 0 || stopping_) return;
+void RememberedChanges::owe(const std::string& asker, uint8_t bits) {
+  if (bits == 0 || stopping_) return;
   std::erase_if(owed_, [now = loop_.now()](const auto& one) { return one.second.until < now; });
   if (owed_.size() >= kMaxOwed && owed_.count(asker) == 0) return;
   Owed& owed = owed_[asker];
+  owed.lists |= bits;
   owed.until = loop_.now() + kOwedFor;
-  for (const uint8_t bit : {WatchedListen::kTools, WatchedListen::kPrompts, WatchedListen::kResources}) {
-    if ((bits & bit) != 0) owed.times[bit] = std::min(owed.times[bit] + times, kMaxTimes);
-  }
 }
 
-uint8_t RememberedChanges::take(const std::string& asker, uint8_t wanted) {
+uint8_t RememberedChanges::owed_to(const std::string& asker, uint8_t wanted) const {
   auto found = owed_.find(asker);
-  if (found == owed_.end() || found->second.until < loop_.now()) return 0;
-  uint8_t taken = 0;
-  std::map<uint8_t, size_t>& times = found->second.times;
-  for (auto one = times.begin(); one != times.end();) {
-    auto next = std::next(one);
-    if ((one->first & wanted) != 0) {
-      taken |= one->first;
-      if (--one->second == 0) times.erase(one);
-    }
-    one = next;
-  }
-  if (times.empty()) owed_.erase(found);
-  return taken;
+  const bool is_owed = found != owed_.end() && loop_.now() <= found->second.until;
+  return is_owed ? static_cast<uint8_t>(found->second.lists & wanted) : uint8_t{0};
 }
 
 }  // namespace lineward::upstream

@@ -2,8 +2,8 @@
 // clients which of their remembered lists have turned out to be different (docs/quick-starts.md). Many
 // callers may share a listen of the server; here each client still has its own.
 //
-// A caller has one notification of a list for each answer from memory. Its open listens get it at once, and
-// those that it opens later get the others. Owned by the upstream in front of it.
+// The clients of one caller cannot be told apart. So each listen of a caller that was given an old list is
+// told: those that are open at once, and later ones when they open. Owned by the upstream in front of it.
 #pragma once
 
 #include <chrono>
@@ -34,20 +34,20 @@ class RememberedChanges final : public core::PassingUpstream {
   // For the memory. `bits`: lists, as in WatchedListen. Tells the open listens of this caller, and returns
   // their number; they do not call back before the end of the turn.
   size_t tell(const std::string& asker, uint8_t bit);
-  // So many listens of this caller are told when they open, if that is soon.
-  void owe(const std::string& asker, uint8_t bits, size_t times);
+  // Listens of this caller are told when they open, if that is soon.
+  void owe(const std::string& asker, uint8_t bits);
 
   // For the listens.
   net::Loop& loop() { return loop_; }
   core::Upstream& inner() { return *inner_; }
   void opened(WatchedListen& listen) { listens_.push_back(&listen); }
   void closed(WatchedListen& listen) { std::erase(listens_, &listen); }
-  // The owed lists among these; each is owed once less.
-  uint8_t take(const std::string& asker, uint8_t wanted);
+  // The lists among these of which its listens are told when they open.
+  uint8_t owed_to(const std::string& asker, uint8_t wanted) const;
 
  private:
   struct Owed {
-    std::map<uint8_t, size_t> times;  // by list
+    uint8_t lists = 0;
     std::chrono::milliseconds until{0};
   };
 

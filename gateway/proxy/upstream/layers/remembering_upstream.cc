@@ -396,7 +396,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> RememberingUpstream::start(co
   if (stopping_) return inner_->start(std::move(request), owner);
   load(Era::assumed);
   note_request(request);
-  if (request.method != Method::server_discover) hurry_checks();
+  if (request.method != Method::server_discover) hurry_checks(request);
   std::string key = key_of(request);
   // Lists of a process that may hold a client's state are not learned. Requests are sent in their order.
   const bool is_used = process_of(request.scope).is_used;
@@ -460,10 +460,15 @@ bool RememberingUpstream::check(const std::string& key, const Message& kept,
   return true;
 }
 
-// The server is needed now.
-void RememberingUpstream::hurry_checks() {
-  for (const auto& [id, check] : checks_)
-    check->hurry();
+// The server is needed now. A list that is checked behind a call might show what the call has changed.
+void RememberingUpstream::hurry_checks(const core::UpstreamRequest& before) {
+  const bool may_change = !leaves_no_state(before.method);
+  for (const auto& [id, check] : checks_) {
+    if (may_change && &process_of(check->scope()) == &process_of(before.scope))
+      check->begin_now();
+    else
+      check->hurry();
+  }
 }
 
 void RememberingUpstream::checked(AnswerCheck& check, Result<Message, core::Failure> answer) {
@@ -560,8 +565,7 @@ void RememberingUpstream::tell(const AnswerCheck& check) {
     session->changed |= bit;
     return tell_session(*session);
   }
-  if (session == nullptr && listens_ != nullptr && told < check.given())
-    listens_->owe(asker, bit, check.given() - told);
+  if (session == nullptr && listens_ != nullptr) listens_->owe(asker, bit);
 }
 
 // ---- sessions ----

@@ -111,7 +111,7 @@ class RememberingUpstream final : public core::PassingUpstream {
   std::unique_ptr<core::Call> from_memory(const std::string& key, const mcp::Message& kept,
                                           core::UpstreamRequest& request, core::CallCallbacks& owner);
   bool check(const std::string& key, const mcp::Message& kept, const core::UpstreamRequest& request);
-  void hurry_checks();
+  void hurry_checks(const core::UpstreamRequest& before);
   void checked(AnswerCheck& check, Result<mcp::Message, core::Failure> answer);
   void failed(const AnswerCheck& check, const core::Failure& failure);
   void handshake_checked(const AnswerCheck& check, const mcp::Message& answer, bool differs);

@@ -47,7 +47,7 @@ WatchedListen::~WatchedListen() {
 }
 
 std::optional<core::Failure> WatchedListen::begin() {
-  pending_ = upstream_.take(asker_, wanted_);
+  pending_ = upstream_.owed_to(asker_, wanted_);
   core::UpstreamRequest request = std::move(request_);
   request_.method = request.method;
   auto call = upstream_.inner().start(std::move(request), *this);
@@ -57,11 +57,7 @@ std::optional<core::Failure> WatchedListen::begin() {
 }
 
 core::CallCallbacks* WatchedListen::leave() {
-  if (live()) {
-    upstream_.closed(*this);
-    // Its client has not been told: another listen of this caller may be.
-    upstream_.owe(asker_, std::exchange(pending_, uint8_t{0}), 1);
-  }
+  if (live()) upstream_.closed(*this);
   return take_owner();
 }
 

@@ -1,5 +1,6 @@
 #include "proxy/upstream/layers/remembering_upstream.h"
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -212,8 +213,7 @@ core::UpstreamRequest list_of(World& world, const std::string& principal) {
 
 }  // namespace
 
-TEST_CASE("a list that differs is told once to each caller that was given it, on shared listens too",
-          "[layers]") {
+TEST_CASE("a list that differs is told to each caller that was given it, on shared listens too", "[layers]") {
   World world;
   world.learn(list_of(world, "p"), kOld);
   world.learn(list_of(world, "q"), kOld);
@@ -236,8 +236,8 @@ TEST_CASE("a list that differs is told once to each caller that was given it, on
   Listen late(world, "q"), again(world, "q"), firsts_second(world, "p");
   CHECK(world.below.calls.size() == 3);
   CHECK(late.heard() == std::vector{kAcknowledged, kChanged});
-  CHECK(again.heard() == std::vector{kAcknowledged});
-  CHECK(firsts_second.heard() == std::vector{kAcknowledged});
+  CHECK(again.heard() == std::vector{kAcknowledged, kChanged});
+  CHECK(firsts_second.heard() == std::vector{kAcknowledged, kChanged});
 }
 
 TEST_CASE("each client of one caller is told of a list that differs", "[layers]") {
@@ -260,9 +260,14 @@ TEST_CASE("each client of one caller is told of a list that differs", "[layers]"
   auto promptless = world.request("subscriptions/listen", R"(,"notifications":{"promptsListChanged":true})");
   Caller of_prompts;
   auto prompts = world.start(std::move(promptless), of_prompts);
+  // A client of this caller ends, as at a shared gateway.
+  core::Scope gone;
+  gone.principal = "p";
+  gone.affinity = "x";
+  world.top->close_scope(gone);
   Listen second(world, "p"), third(world, "p");
   CHECK(second.heard() == std::vector{kAcknowledged, kChanged});
-  CHECK(third.heard() == std::vector{kAcknowledged});
+  CHECK(third.heard() == std::vector{kAcknowledged, kChanged});
   prompts->cancel("enough");
 }
 
@@ -295,6 +300,25 @@ TEST_CASE("the check of discover alone waits a moment for a reason to start the 
     world.loop.run();
     CHECK(world.below.last().request.method == mcp::Method::server_discover);
   }
+}
+
+TEST_CASE("a list is checked before a call that may change it", "[layers]") {
+  process::StartLine line;
+  std::array<process::StartLine::Turn, 16> others;  // those that may start at once
+  for (auto& one : others)
+    one.take(line, process::StartLine::Order::first, [] {});
+  World world;
+  world.line = &line;
+  world.learn(world.request(), kOld);
+  world.again();
+  CHECK(world.remembered(world.request()) == kRemembered);
+  CHECK(world.below.calls.empty());
+  Caller caller;
+  auto call = world.start(world.request("tools/call", R"(,"name":"login")"), caller);
+  REQUIRE(world.below.calls.size() == 2);
+  CHECK(world.below.calls[0]->request.method == mcp::Method::tools_list);
+  CHECK(world.below.calls[1]->request.method == mcp::Method::tools_call);
+  call->cancel("enough");
 }
 
 TEST_CASE("what may differ between callers is not mixed", "[layers]") {
