@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '../lib/events.mjs';
 import { startGatewayTo } from '../lib/gateway.mjs';
-import { modernPost } from '../lib/modern.mjs';
+import { lastMessage, modernPost } from '../lib/modern.mjs';
 import { MODERN } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
 
@@ -91,7 +91,7 @@ async function gateway(t, server, credentials) {
 let nextId = 1;
 async function post(target, method, params = {}) {
   const response = await fetch(target.url, modernPost(method, params, { id: nextId++ }));
-  return { status: response.status, headers: response.headers, ...(await response.json()) };
+  return { status: response.status, headers: response.headers, ...lastMessage(await response.text()) };
 }
 const call = (target) => post(target, 'tools/call', { name: 'who' });
 const tokenOf = (answer) => answer.result?.content[0].text ?? JSON.stringify(answer.error);
