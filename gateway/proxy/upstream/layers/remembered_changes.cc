@@ -1,7 +1,5 @@
 #include "proxy/upstream/layers/remembered_changes.h"
 
-#include <algorithm>
-
 #include "proxy/upstream/layers/watched_listen.h"
 
 namespace lineward::upstream {
