@@ -187,6 +187,8 @@ Result<SSL_CTX*> TlsListener::context_for(const Certificate&) {
     SSL_CTX_set_ex_data(context, tickets_index(), options_.tickets.get());
     SSL_CTX_set_tlsext_ticket_key_evp_cb(context, ticket_key);
     SSL_CTX_set_timeout(context, static_cast<long>(TicketKeys::kLife.count()));
+    // Clients here keep a connection or two, and a resumed one gets the next ticket.
+    SSL_CTX_set_num_tickets(context, 1);
   } else {
     SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
     SSL_CTX_set_num_tickets(context, 0);
