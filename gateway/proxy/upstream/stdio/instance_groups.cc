@@ -15,6 +15,8 @@ constexpr std::chrono::milliseconds kReapEvery{5000};
 // has no end that could be observed.
 constexpr size_t kInATurn = 4;
 constexpr std::chrono::milliseconds kSpareTurn{500};
+// A start beside the first call of the process that was taken would slow that call.
+constexpr std::chrono::milliseconds kBeforeNextSpare{20};
 
 // The turn of its first call.
 uint64_t next_turn(const InstanceGroup& group) {
@@ -148,12 +150,12 @@ std::unique_ptr<StdioInstance> InstanceGroups::take_spare() {
   if (spares_.empty()) return nullptr;
   std::unique_ptr<StdioInstance> taken = std::move(spares_.front());
   spares_.erase(spares_.begin());
-  owner_.schedule_pump();  // starts the next spare
+  if (!refill_.running()) refill_.start(kBeforeNextSpare, [this] { owner_.schedule_pump(); });
   return taken;
 }
 
 void InstanceGroups::fill_spares(size_t room) {
-  if (retired_) return;
+  if (retired_ || refill_.running()) return;
   while (spares_.size() < server_.pool.prewarm && room > 0) {
     auto pause = owner_.health().start_pause({});
     if (pause.count() > 0) {
@@ -185,6 +187,7 @@ void InstanceGroups::fill_spares(size_t room) {
 void InstanceGroups::retire_spares() {
   retired_ = true;
   retry_.stop();
+  refill_.stop();
   turn_timer_.stop();
   turn_.leave();
   // stop() removes each spare from the list at once.

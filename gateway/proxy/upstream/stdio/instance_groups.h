@@ -92,7 +92,7 @@ class InstanceGroups final : public InstanceCallbacks {
   std::vector<std::unique_ptr<InstanceGroup>> closed_;  // until the last of their processes has exited
   net::Timer reaper_{loop_};
   std::vector<std::unique_ptr<StdioInstance>> spares_;
-  net::Timer retry_{loop_};
+  net::Timer retry_{loop_}, refill_{loop_};
   process::StartLine::Turn turn_;  // among other servers' starts that no call waits for
   net::Timer turn_timer_{loop_};
   size_t started_ = 0;  // in this turn

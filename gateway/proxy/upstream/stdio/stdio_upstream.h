@@ -40,6 +40,8 @@ class StdioUpstream final : public core::Upstream,
   // The assumption may be wrong: the next call that needs the era probes it.
   void doubt_era();
   void on_era(std::function<void(const EraVerdict&)> found) { era_found_ = std::move(found); }
+  // For the other workers. At most once, before the first call.
+  void publish_era(std::shared_ptr<HomeEra> known) { era_.publish_to(std::move(known)); }
   // `lost` is called when an instance has exited that was not stopped.
   void on_lost(std::function<void()> lost) { lost_ = std::move(lost); }
 
