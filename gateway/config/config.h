@@ -431,6 +431,7 @@ struct Aggregate {
   milliseconds part_timeout = 10s;       // maximum wait for one server in a merged list
   uint32_t max_items = 10000;            // of one server on one page of a merged list
   uint64_t max_part_bytes = 8ull << 20;  // of one server's answer for a merged list or discover
+  ServerWorkers workers = ServerWorkers::all;
 };
 
 // Several processes that serve the same sessions (docs/replicas.md).

@@ -22,6 +22,8 @@
 #include "foundation/process/processors.h"
 #include "operate/cli/exit_codes.h"
 #include "operate/cli/local_address.h"
+#include "proxy/aggregate/lists.h"
+#include "proxy/aggregate/shared_names.h"
 #include "proxy/audit/audit_log.h"
 #include "runtime/remote_members.h"
 
@@ -109,6 +111,7 @@ Gateway::Gateway(config::Config config, RunOptions options, std::vector<int> spa
   redaction::use_secrets(config::secrets_of(config));
   config::note_files(config);
   cluster::place_servers(placement_, config, pool_.size());
+  if (pool_.size() > 1) names_ = std::make_shared<aggregate::SharedNames>(aggregate::kMaxSeen);
   first_ = std::make_unique<Worker>(std::move(config), place(0), spawner_sockets_[0], events(0));
   net::Loop& loop = first_->loop();
   delay_ = std::make_unique<net::Timer>(loop);
@@ -175,8 +178,10 @@ int Gateway::start() {
     log::tell(fmt::format("lineward: {}\n", started.error().text));
     return code(cli::ExitCode::internal);
   }
+  join_remote_members(*this, first_->config());
+  for (size_t k = 0; k < pool_.size(); ++k)
+    pool_.run(k, [&] { worker(k).use_leaving({}); });
   if (int failed = open_listeners(); failed != code(cli::ExitCode::ok)) return failed;
-  join_remote_members(*this);
   net::Loop& loop = first_->loop();
   limit_file_waits();  // a reload, and what watches files, must not hold the loops up
   reloader_ = std::make_unique<Reloader>(*this, draining_, std::move(options_.load), options_.source);
@@ -279,8 +284,8 @@ int Gateway::all_sockets_taken() const {
 // ---- the workers ----
 
 Worker::Place Gateway::place(size_t index) {
-  Worker::Place place{index,          &pool_,  placement_, caps_,   in_flight_, states_,
-                      tls_.current(), nullptr, nullptr,    nullptr, {}};
+  Worker::Place place{index,  &pool_,         placement_, caps_,   in_flight_, states_,
+                      names_, tls_.current(), nullptr,    nullptr, nullptr,    {}};
   place.further = further_place(index);
   place.hand_on = [this](size_t to, client::MovedConnection connection) {
     pool_.post(to, [target = &worker(to), moving = std::move(connection)]() mutable {
@@ -292,11 +297,12 @@ Worker::Place Gateway::place(size_t index) {
       target->http()->adopt(std::move(moving));
     });
   };
-  if (index != 0) {
-    place.cancel_settled = [this](uint64_t tag, const metrics::CancelReport& report) {
-      pool_.post(0, [this, tag, report] { first_->exchanges().log().on_cancel_settled(tag, report); });
-    };
-  }
+  place.cancel_settled = [this](size_t caller, uint64_t tag, const metrics::CancelReport& report) {
+    if (caller >= pool_.size()) return;
+    pool_.post(caller, [target = &worker(caller), tag, report] {
+      target->exchanges().log().on_cancel_settled(tag, report);
+    });
+  };
   return place;
 }
 

@@ -68,6 +68,7 @@ class Gateway final : public WorkerDirectory, private net::StreamCallbacks {
   }
   size_t host(const std::string& server) const override { return cluster::worker_of(placement_, server); }
   bool is_on_all(const std::string& server) const override {
+    if (config::is_aggregate(server)) return cluster::is_aggregate_on_all(placement_, first_->config());
     return cluster::shared_server(placement_, server) != nullptr;
   }
   bool run(size_t index, const std::function<void()>& work) override { return pool_.run(index, work); }
@@ -125,6 +126,7 @@ class Gateway final : public WorkerDirectory, private net::StreamCallbacks {
   cluster::WorkerPool pool_;
   cluster::ServerPlacement placement_;
   std::shared_ptr<client::ConnectionCaps> caps_ = std::make_shared<client::ConnectionCaps>();
+  std::shared_ptr<aggregate::SharedNames> names_;  // null: there is one worker
   std::shared_ptr<exchange::InFlight> in_flight_ = std::make_shared<exchange::InFlight>();
   const exchange::RequestStates states_;
   ListenersTls tls_;

@@ -351,7 +351,7 @@ std::string Reloader::prepare(const config::Config& next, const cluster::ServerP
       if (next.listen.address != now.listen.address) moving.push_back(k);
       plugins_[k] = worker.exchanges().plugins();
       if (auto made = worker.prepare_replication(next); !made) fault = made.error().text;
-      if (!fault.empty() || !worker.wants_plugins(placement) || (plugins_[k] && !others)) return;
+      if (!fault.empty() || !worker.wants_plugins(next, placement) || (plugins_[k] && !others)) return;
       auto made = worker.make_plugins(next);
       if (made) {
         plugins_[k] = std::move(*made);
@@ -409,7 +409,7 @@ std::string Reloader::apply(const Changes& changes, const config::Config& next,
   for (const ServerChange& change : changes.servers) {
     if (change.kind == Change::removed) held_.erase(change.name);
   }
-  join_remote_members(workers_);
+  join_remote_members(workers_, config());
   server_left();
   for (size_t k = 0; k < workers_.workers(); ++k) {
     // It stays as it was, at the old address.
@@ -486,9 +486,9 @@ admin::ServerActed Reloader::act(const std::string& server, admin::ServerAct act
   }
   // The intended state is not recorded: the operator may repeat the request.
   if (!taken) return unanswered(std::move(out));
+  join_remote_members(workers_, config());
   if (step.in) {
     held_.erase(server);
-    join_remote_members(workers_);
   } else {
     held_.insert(server);
   }

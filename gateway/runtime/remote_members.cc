@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "config/aggregate.h"
 #include "config/remembers.h"
 #include "proxy/cluster/remote_upstream.h"
 #include "proxy/upstream/layers/listen_hub.h"
@@ -77,12 +78,20 @@ void RemoteMembers::refresh(const std::string& name, cluster::RemoteState state)
   if (Member* one = find(name)) one->remote->use(std::move(state));
 }
 
-void join_remote_members(WorkerDirectory& workers) {
-  for (size_t k = 1; k < workers.workers(); ++k) {
+// An aggregate without requests needs no members, and keeps none.
+void join_remote_members(WorkerDirectory& workers, const config::Config& config) {
+  const bool on_all = cluster::is_aggregate_on_all(workers.placement(), config);
+  for (size_t to = 0; to < workers.workers(); ++to) {
     std::vector<RemoteServer> shown;
-    workers.run(k, [&] { shown = workers.worker(k).upstreams().show_new(); });
-    for (RemoteServer& one : shown)
-      workers.worker(0).upstreams().join_remote(std::move(one));
+    const bool joins = config::is_aggregated(config) && (on_all || to == 0);
+    for (size_t from = 0; joins && from < workers.workers(); ++from) {
+      if (from == to) continue;
+      workers.run(from, [&] {
+        for (RemoteServer& one : workers.worker(from).upstreams().show_new(to))
+          shown.push_back(std::move(one));
+      });
+    }
+    workers.run(to, [&] { workers.worker(to).upstreams().settle_remote(std::move(shown)); });
   }
 }
 

@@ -1,8 +1,8 @@
-// Members of the aggregate that live on other workers, as seen by the first worker, where the aggregate
-// lives. Each has a proxy that calls by messages (proxy/cluster/remote_upstream.h), a ListenHub, and the
-// plugins that judge it here.
+// Members of the aggregate that live on other workers, as seen by one worker and its aggregate. Each has a
+// proxy that calls by messages (proxy/cluster/remote_upstream.h), a ListenHub, and the plugins that judge it
+// here.
 //
-// Owned by the first worker's UpstreamSet; outlives the aggregate. A member replaced or removed by a reload
+// Owned by the worker's UpstreamSet; outlives the aggregate. A member replaced or removed by a reload
 // stays until its last call here is over. Then its worker may free it.
 #pragma once
 
@@ -66,10 +66,10 @@ class RemoteMembers {
 
 class WorkerDirectory;
 
-// On the first worker, after the others created their servers, at the start and in a reload: adds them to the
-// aggregate.
-void join_remote_members(WorkerDirectory& workers);
-// Updates the states of remote members here, while the other workers are paused.
+// After all workers created or retired their servers, at the start and in a reload: the aggregates of the
+// others follow. Called on the first worker.
+void join_remote_members(WorkerDirectory& workers, const config::Config& config);
+// Updates the states of remote members on the first worker, while the others are paused.
 void refresh_remote_members(WorkerDirectory& workers);
 
 }  // namespace lineward::runtime

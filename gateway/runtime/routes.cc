@@ -21,7 +21,10 @@ client::PathTable make_table(const config::Config& config, const cluster::Server
     const config::Server* server = config::find_server(config, name);
     const bool shares = server == nullptr || config::is_of_one_session(server->isolation);
     const bool on_all = place.shared && shares;
-    table.placement[name] = {place.home, place.shared, on_all, on_all};
+    client::PathTable::Place& at = table.placement[name];
+    at.home = place.home;
+    if (place.shared) at.eras.push_back(place.shared);
+    at.shares_sessions = at.by_id = on_all;
   }
   std::vector<const config::Server*> served;
   for (const auto& server : config.servers) {
@@ -55,6 +58,12 @@ client::PathTable make_table(const config::Config& config, const cluster::Server
       if (server->missing_session == config::MissingSession::refuse) table.refuse_missing.insert(all);
     }
     table.forward[all] = rules;
+    if (cluster::is_aggregate_on_all(placement, config)) {
+      client::PathTable::Place& at = table.placement[all];
+      for (const auto* server : served)
+        at.eras.push_back(cluster::place_of(placement, server->name).known_era());
+      at.shares_sessions = at.by_id = true;
+    }
   }
   auto offer_sse = [&](const std::string& end, const std::string& server) {
     table.sse_streams["/sse" + end] = server;
@@ -86,7 +95,8 @@ client::PathTable with_leaving(client::PathTable table, const client::PathTable&
     return leaving.count(server) > 0 || table.forward.count(server) > 0 || config::is_aggregate(server);
   };
   for (const auto& [server, place] : before.placement) {
-    if (place.by_id && leaving.count(server) > 0) table.placement[server].by_id = true;
+    const bool stays = leaving.count(server) > 0 || config::is_aggregate(server);
+    if (place.by_id && stays) table.placement[server].by_id = true;
   }
   // The forwarded headers distinguish a session's client from others that know its id.
   for (const auto& [server, rules] : before.forward) {

@@ -29,9 +29,8 @@ UpstreamSet::UpstreamSet(net::Loop& loop, const config::Config& config, exchange
       place_(std::move(place)),
       events_(std::move(events)),
       remote_(loop, [this] { return exchanges_.plugins(); }) {
-  if (!place_.first) return;
-  auto members = std::make_unique<aggregate::AggregateUpstream>(loop_, config_.aggregate,
-                                                                config_.aggregate_server, config_.listen);
+  auto members = std::make_unique<aggregate::AggregateUpstream>(
+      loop_, config_.aggregate, config_.aggregate_server, config_.listen, place_.names);
   aggregate_.members = members.get();
   auto bridge = std::make_unique<upstream::ModernBridge>(loop_, std::move(members), config_.aggregate_server);
   aggregate_.upstream = std::make_unique<upstream::ProbeUpstream>(loop_, std::move(bridge), config_.listen);
@@ -40,27 +39,31 @@ UpstreamSet::UpstreamSet(net::Loop& loop, const config::Config& config, exchange
 
 UpstreamSet::~UpstreamSet() = default;
 
-void UpstreamSet::add(const config::Server& server, size_t home,
-                      std::shared_ptr<upstream::SharedServer> shared) {
+void UpstreamSet::add(const config::Server& server, const cluster::ServerPlace& at) {
+  leave_remote(server.name);  // it may have lived on another worker until now
   auto made = std::make_unique<Running>();
   Running& one = *made;
   one.server = server;
-  const bool is_home = home == place_.worker;
-  if (shared) one.shared = {std::move(shared), place_.mailbox, place_.worker, home, place_.workers};
+  const bool is_home = at.home == place_.worker;
+  if (at.shared) one.shared = {at.shared, place_.mailbox, place_.worker, at.home, place_.workers};
   std::unique_ptr<core::Upstream> transport;
   upstream::RememberingUpstream* memory = nullptr;
   auto ready = [this, &one](const upstream::EraVerdict& verdict) {
-    if (one.call_server) one.call_server->tell_state();
+    for (const auto& there : one.call_servers) {
+      if (there) there->tell_state();
+    }
     events_.ready(one.server, verdict);
   };
   if (!server.url.empty()) {
     auto http = std::make_unique<upstream::HttpUpstream>(loop_, one.server, one.shared);
     one.http = http.get();
+    if (at.era) http->publish_era(at.era);
     if (is_home) one.warm_up = [http = http.get(), ready] { http->warm_up(ready); };
     transport = std::move(http);
   } else {
     auto stdio = std::make_unique<upstream::StdioUpstream>(loop_, *spawner_, one.server);
     one.warm_up = [stdio = stdio.get(), ready] { stdio->warm_up(ready); };
+    if (at.era) stdio->publish_era(at.era);
     if (events_.lost) {
       stdio->on_lost([this, &one] {
         if (find_running(one.server.name) == &one) events_.lost();
@@ -100,20 +103,16 @@ void UpstreamSet::add(const config::Server& server, size_t home,
   exchanges_.servers().add(*one.upstream, one.server);
   running_.push_back(std::move(made));
   auto leases = exchanges_.servers().leases(*one.upstream);
-  if (!place_.first) {
-    if (one.shared) return;  // the first worker has its own
-    one.call_server = std::make_shared<cluster::RemoteCallServer>(loop_, *one.upstream, leases());
-    return;
-  }
   one.guarded = std::make_unique<plugin::GuardedUpstream>(loop_, *one.upstream, one.server,
                                                           [this] { return exchanges_.plugins(); });
   join(one.server, *one.guarded, std::move(leases));
 }
 
 void UpstreamSet::described(const Running& one) {
-  if (one.call_server) return one.call_server->tell_described();
-  const bool is_member = aggregate_.members != nullptr && find_running(one.server.name) == &one;
-  if (is_member) aggregate_.members->described(one.server.name);
+  for (const auto& there : one.call_servers) {
+    if (there) there->tell_described();
+  }
+  if (find_running(one.server.name) == &one) aggregate_.members->described(one.server.name);
 }
 
 void UpstreamSet::assume_both_eras() {
@@ -147,7 +146,6 @@ void UpstreamSet::join(const config::Server& server, plugin::GuardedUpstream& gu
 }
 
 void UpstreamSet::sort_members() {
-  if (aggregate_.members == nullptr) return;
   std::vector<std::string> order;
   for (const auto& each : config_.servers) {
     if (!each.disabled) order.push_back(each.name);
@@ -155,26 +153,46 @@ void UpstreamSet::sort_members() {
   aggregate_.members->sort(order);
 }
 
-std::vector<RemoteServer> UpstreamSet::show_new() {
+std::vector<RemoteServer> UpstreamSet::show_new(size_t worker) {
   std::vector<RemoteServer> out;
   for (auto& one : running_) {
-    if (!one->call_server || std::exchange(one->shown, true)) continue;
-    out.push_back({one->server, {place_.mailbox, one->call_server}, cluster::state_of(*one->upstream)});
+    if (one->shared) continue;  // that worker has its own
+    one->call_servers.resize(place_.workers);
+    auto& there = one->call_servers.at(worker);
+    if (there) continue;
+    auto lease = exchanges_.servers().leases(*one->upstream)();
+    there = std::make_shared<cluster::RemoteCallServer>(loop_, *one->upstream, std::move(lease), worker);
+    out.push_back({one->server, {place_.mailbox, there}, cluster::state_of(*one->upstream)});
   }
   return out;
+}
+
+void UpstreamSet::settle_remote(std::vector<RemoteServer> shown) {
+  leave_remote();
+  for (RemoteServer& one : shown)
+    join_remote(std::move(one));
+}
+
+void UpstreamSet::leave_remote(const std::string& name) {
+  for (const Left& one : std::exchange(left_remote_, {})) {
+    if (!name.empty() && one.name != name) {
+      left_remote_.push_back(one);
+      continue;
+    }
+    aggregate_.members->leave(one.name, one.why);
+    remote_.retire(one.name);
+  }
 }
 
 void UpstreamSet::join_remote(RemoteServer shown) {
   RemoteMembers::Member& one = remote_.add(std::move(shown), place_.mailbox);
   exchanges_.servers().hear_cancels(one.server.name);
-  one.remote->on_described([this, &one] {
-    if (aggregate_.members != nullptr) aggregate_.members->described(one.server.name);
-  });
+  one.remote->on_described([this, &one] { aggregate_.members->described(one.server.name); });
   join(one.server, *one.guarded, RemoteMembers::leases(one));
 }
 
 const config::Server* UpstreamSet::aggregate() const {
-  return place_.first && config::is_aggregated(config_) ? &config_.aggregate_server : nullptr;
+  return config::is_aggregated(config_) ? &config_.aggregate_server : nullptr;
 }
 
 void UpstreamSet::adjust(const config::Server& server) {
@@ -185,11 +203,14 @@ void UpstreamSet::adjust(const config::Server& server) {
 }
 
 void UpstreamSet::retire(const std::string& name, exchange::Retirement how, const std::string& why) {
-  if (aggregate_.members != nullptr)
-    aggregate_.members->leave(name, how == exchange::Retirement::replaced ? std::string() : why);
+  const std::string final_why = how == exchange::Retirement::replaced ? std::string() : why;
   auto found = std::find_if(running_.begin(), running_.end(),
                             [&](const auto& one) { return one->server.name == name; });
-  if (found == running_.end()) return remote_.retire(name);
+  if (found == running_.end()) {
+    left_remote_.push_back({name, final_why});
+    return;
+  }
+  aggregate_.members->leave(name, final_why);
   Running& one = **found;
   leaving_.push_back(std::move(*found));
   running_.erase(found);
@@ -243,8 +264,7 @@ void UpstreamSet::set_sidecar(client::Front& front, const std::string& name) {
 
 core::Upstream* UpstreamSet::find(const std::string& name) const {
   Running* one = find_running(name);
-  if (one == nullptr && aggregate_.upstream && name == aggregate_.upstream->name())
-    return aggregate_.upstream.get();
+  if (one == nullptr && name == aggregate_.upstream->name()) return aggregate_.upstream.get();
   return one != nullptr ? one->upstream.get() : nullptr;
 }
 
@@ -273,7 +293,7 @@ exchange::ExchangeTable::Work UpstreamSet::work_of(const std::string& name) cons
 
 void UpstreamSet::stop(std::function<void()> done) {
   stopped_ = std::move(done);
-  if (aggregate_.upstream) aggregate_.upstream->stop([] {});
+  aggregate_.upstream->stop([] {});
   std::vector<Running*> all;
   for (auto* list : {&running_, &leaving_}) {
     for (auto& one : *list)

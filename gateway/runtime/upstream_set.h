@@ -1,8 +1,8 @@
 // The servers of a worker, from start to stop. Each is kept with the configuration it was made from; servers
 // replaced or removed by a reload stay until their calls have ended.
 //
-// Owned by its worker; exchanges that call into it outlive it. The aggregate is on the first worker. There,
-// members that live on other workers have proxies; each server here with such a proxy has a RemoteCallServer.
+// Owned by its worker; exchanges that call into it outlive it. Each worker has an aggregate. Its members that
+// live on other workers have proxies; each server here has a RemoteCallServer for each such proxy.
 #pragma once
 
 #include <functional>
@@ -17,6 +17,7 @@
 #include "foundation/process/spawner.h"
 #include "operate/admin/sources.h"
 #include "proxy/client/endpoint/front.h"
+#include "proxy/cluster/server_placement.h"
 #include "proxy/exchange/exchange_table.h"
 #include "proxy/upstream/layers/guarded_upstream.h"
 #include "proxy/upstream/shared/era_verdict.h"
@@ -30,7 +31,8 @@ class StdioUpstream;
 }  // namespace lineward::upstream
 namespace lineward::aggregate {
 class AggregateUpstream;
-}
+class SharedNames;
+}  // namespace lineward::aggregate
 
 namespace lineward::runtime {
 
@@ -41,11 +43,12 @@ class UpstreamSet final {
     std::function<void()> lost;  // a stdio server's process exited unexpectedly; may be empty
     std::function<void()> left;  // a leaving server is gone
   };
-  // The worker of this set; `mailbox` is that worker's.
+  // The worker of this set; `mailbox` is that worker's. `names`: those of the aggregate, if there are several
+  // workers.
   struct Place {
-    bool first = true;
     std::shared_ptr<net::Mailbox> mailbox;
     size_t worker = 0, workers = 1;
+    std::shared_ptr<aggregate::SharedNames> names = {};
   };
   // `config`: the effective configuration, also after a reload.
   UpstreamSet(net::Loop& loop, const config::Config& config, exchange::ExchangeTable& exchanges, Place place,
@@ -57,8 +60,7 @@ class UpstreamSet final {
   // Before the first add().
   void use(process::Spawner& spawner) { spawner_ = &spawner; }
 
-  // `home`: the worker that probes it at the start. `shared`: what its workers share, if all serve it.
-  void add(const config::Server& server, size_t home, std::shared_ptr<upstream::SharedServer> shared);
+  void add(const config::Server& server, const cluster::ServerPlace& at);
   // A version of the server takes calls here.
   bool runs(const std::string& name) const { return find_running(name) != nullptr; }
   // Changes limits of a server in place.
@@ -66,14 +68,15 @@ class UpstreamSet final {
   // Calls of the server continue; new calls go to the version added next, or fail. `why`: the reason given to
   // listeners, and to callers at the aggregate's path.
   void retire(const std::string& name, exchange::Retirement how, const std::string& why);
-  // Servers not yet shown to the first worker. On the other workers.
-  std::vector<RemoteServer> show_new();
-  // On the first worker: makes a server of another worker a member of the aggregate.
-  void join_remote(RemoteServer shown);
+  // Servers that live here alone, and are not yet shown to that other worker.
+  std::vector<RemoteServer> show_new(size_t worker);
+  // Takes the members of other workers that were retired out of the aggregate, and these into it, in one
+  // step: no call meets neither. Until then calls go to the retired ones.
+  void settle_remote(std::vector<RemoteServer> shown);
   void refresh_remote(const std::string& name, cluster::RemoteState state) {
     remote_.refresh(name, std::move(state));
   }
-  // On the first worker: sorts the aggregate's members as in the configuration.
+  // Sorts the aggregate's members as in the configuration.
   void sort_members();
   // Its servers over HTTP are Linewards, and need no probe (`lineward stdio --share`).
   void assume_both_eras();
@@ -99,9 +102,8 @@ class UpstreamSet final {
     upstream::HttpUpstream* http = nullptr;
     std::unique_ptr<core::Upstream> upstream;          // destroyed before `server`
     std::unique_ptr<plugin::GuardedUpstream> guarded;  // the same, as the aggregate here uses it
-    std::shared_ptr<cluster::RemoteCallServer>
-        call_server;  // the same, for the aggregate on the first worker
-    bool shown = false;
+    // The same, for the aggregates on other workers, by worker; null until it is shown there.
+    std::vector<std::shared_ptr<cluster::RemoteCallServer>> call_servers;
     std::function<void()> warm_up;
     bool stopping = false;
   };
@@ -116,6 +118,9 @@ class UpstreamSet final {
                                               upstream::RememberingUpstream*& memory);
   void join(const config::Server& server, plugin::GuardedUpstream& guarded,
             std::function<std::shared_ptr<void>()> lease);
+  void join_remote(RemoteServer shown);
+  // Empty: all that were retired.
+  void leave_remote(const std::string& name = {});
   // Its own answer to discover is another one than was given from memory.
   void described(const Running& one);
   Running* find_running(const std::string& name) const;
@@ -131,7 +136,11 @@ class UpstreamSet final {
   std::vector<std::unique_ptr<Running>> running_;
   std::vector<std::unique_ptr<Running>> leaving_;
   RemoteMembers remote_;
-  AggregateParts aggregate_;  // destroyed before its members; only on the first worker
+  struct Left {
+    std::string name, why;  // as AggregateUpstream::leave() takes them
+  };
+  std::vector<Left> left_remote_;  // retired, and not taken out of the aggregate yet
+  AggregateParts aggregate_;       // destroyed before its members
   std::function<void()> stopped_;
   size_t stopping_ = 0;  // servers that stop() waits for
   net::Lifetime lifetime_;

@@ -108,13 +108,13 @@ Status<> Worker::prepare() {
   exchanges_.share_in_flight(place_.in_flight);
   exchanges_.live().number_calls(place_.index, place_.pool->size());
   if (place_.cancel_settled) exchanges_.log().use_reporter(place_.cancel_settled);
-  UpstreamSet::Place at{place_.index == 0, mailbox_, place_.index, place_.pool->size()};
+  UpstreamSet::Place at{mailbox_, place_.index, place_.pool->size(), place_.names};
   upstreams_ = std::make_unique<UpstreamSet>(loop_, config_, exchanges_, std::move(at), std::move(events));
   upstreams_->use(*spawner_);
   make_front();
   exchanges_.sessions().use_sessions(front_->sessions());
   plugin_host_ = std::make_unique<PluginHost>(loop_, *spawner_, config_, place_.index);
-  if (wants_plugins(place_.placement)) {
+  if (wants_plugins(config_, place_.placement)) {
     auto plugins = make_plugins(config_);
     if (!plugins) return fail(plugins.error().text);
     exchanges_.use_plugins(*plugins);
@@ -130,8 +130,11 @@ Status<> Worker::prepare() {
 void Worker::make_front() {
   config::use_shares(config_.listen);
   if (config_.listen.address != "stdio") {
-    auto http = std::make_unique<client::HttpFront>(loop_, config_.listen, routes(config_, place_.placement),
-                                                    exchanges_, place_.caps);
+    client::PathTable paths = routes(config_, place_.placement);
+    // The aggregate's members on other workers have not joined yet: until use_leaving() all go to the first.
+    paths.placement.erase(config_.aggregate_server.name);
+    auto http =
+        std::make_unique<client::HttpFront>(loop_, config_.listen, std::move(paths), exchanges_, place_.caps);
     http_ = http.get();
     http_->use_tls(place_.tls);
     if (place_.pool->size() > 1)
@@ -155,10 +158,10 @@ Result<std::shared_ptr<plugin::PluginSet>> Worker::make_plugins(const config::Co
 }
 
 // Plugins are needed only where calls are answered.
-bool Worker::wants_plugins(const cluster::ServerPlacement& placement) const {
-  return place_.index == 0 || std::any_of(placement.begin(), placement.end(), [&](const auto& one) {
-           return one.second.home == place_.index || one.second.shared;
-         });
+bool Worker::wants_plugins(const config::Config& config, const cluster::ServerPlacement& placement) const {
+  if (place_.index == 0 || cluster::is_aggregate_on_all(placement, config)) return true;
+  return std::any_of(placement.begin(), placement.end(),
+                     [&](const auto& one) { return one.second.home == place_.index || one.second.shared; });
 }
 
 Status<> Worker::prepare_replication(const config::Config& next) {
@@ -194,8 +197,7 @@ void Worker::serve() {
 }
 
 void Worker::add_server(const config::Server& server) {
-  upstreams_->add(server, cluster::worker_of(place_.placement, server.name),
-                  cluster::shared_server(place_.placement, server.name));
+  upstreams_->add(server, cluster::place_of(place_.placement, server.name));
 }
 
 void Worker::apply(const config::Changes& changes, config::Config next, cluster::ServerPlacement placement,
@@ -214,9 +216,7 @@ void Worker::apply(const config::Changes& changes, config::Config next, cluster:
   if (auto before = exchanges_.plugins()) plugin_host_->linger(before->replaced_by(plugins.get()));
   exchanges_.use_plugins(std::move(plugins));
   for (const config::ServerChange& change : changes.servers) {
-    // The aggregate and its members' proxies are on the first worker.
     const bool lives_here = hosts(change.name);
-    if (!lives_here && place_.index != 0 && !upstreams_->runs(change.name)) continue;
     // A limit may decide whether one worker or all of them serve it.
     const bool moves = cluster::shared_server(places_before, change.name) !=
                        cluster::shared_server(place_.placement, change.name);
@@ -239,7 +239,7 @@ void Worker::apply(const config::Changes& changes, config::Config next, cluster:
 void Worker::act(const std::string& server, const ServerStep& step) {
   const bool lives_here = hosts(server);
   const config::Server* config = config::find_server(config_, server);
-  if ((!lives_here && place_.index != 0) || config == nullptr) return;
+  if (config == nullptr) return;
   if (step.out)
     upstreams_->retire(server, step.in ? exchange::Retirement::replaced : exchange::Retirement::removed,
                        step.why);

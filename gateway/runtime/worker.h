@@ -18,6 +18,7 @@
 #include "proxy/client/endpoint/front.h"
 #include "proxy/client/endpoint/http_front.h"
 #include "proxy/cluster/server_placement.h"
+#include "proxy/exchange/call_log.h"
 #include "proxy/exchange/exchange_table.h"
 #include "runtime/further_fronts.h"
 #include "runtime/log_flusher.h"
@@ -25,6 +26,9 @@
 #include "runtime/replication.h"
 #include "runtime/upstream_set.h"
 
+namespace lineward::aggregate {
+class SharedNames;
+}
 namespace lineward::config {
 struct Changes;
 }
@@ -62,13 +66,14 @@ class Worker {
     std::shared_ptr<client::ConnectionCaps> caps;
     std::shared_ptr<exchange::InFlight> in_flight;
     exchange::RequestStates states;  // the same on all workers
+    std::shared_ptr<aggregate::SharedNames> names;
     std::shared_ptr<const net::CurrentTls> tls;
     // Called on this worker's thread: for a connection with requests for another worker, and for the outcome
-    // of a cancel sent by the first one.
+    // of a cancel sent by another one.
     std::function<void(size_t worker, client::MovedConnection)> hand_on;
     // For a connection that this worker has accepted, while another has fewer.
     std::function<void(size_t worker, client::NewConnection)> hand_on_new;
-    std::function<void(uint64_t tag, const metrics::CancelReport&)> cancel_settled;
+    exchange::CallLog::Reporter cancel_settled;
     FurtherFronts::Place further;  // for the further listeners
   };
   Worker(config::Config config, Place place, int spawner_socket, WorkerEvents events);
@@ -86,7 +91,7 @@ class Worker {
 
   // Reload: requests that begin afterwards use `next`. `plugins` was made by make_plugins().
   Result<std::shared_ptr<plugin::PluginSet>> make_plugins(const config::Config& next);
-  bool wants_plugins(const cluster::ServerPlacement& placement) const;
+  bool wants_plugins(const config::Config& config, const cluster::ServerPlacement& placement) const;
   // Reads the replicas' shared keys again, even if the file's path is unchanged; apply() uses them.
   Status<> prepare_replication(const config::Config& next);
   void apply(const config::Changes& changes, config::Config next, cluster::ServerPlacement placement,

@@ -42,6 +42,9 @@ void add_aggregate_rows(std::vector<Option>& rows) {
   rows.push_back(row<k, &A::max_part_bytes>(
       "aggregate.maxPartBytes", Kind::size, "8MiB", {1024, 1ull << 30},
       "The size of one server's part of a merged list; a longer part is missing."));
+  rows.push_back(choice<k, &A::workers>("aggregate.workers", "all|one", "all",
+                                        "one: the first worker alone serves all servers as one "
+                                        "(docs/workers.md)."));
 }
 
 void add_part_rows(std::vector<Option>& rows) {

@@ -514,10 +514,9 @@ json ended_json(const exchange::EndedCall& call, std::chrono::milliseconds now, 
 }
 
 json server_json(const Sources& sources, const config::Server& server, size_t sessions, bool is_short) {
-  using CameTo = exchange::ExchangeTable::CameTo;
   ServerRecord of{sources, server, sessions, sources.status(server)};
   of.load = sources.load(server.name);
-  of.load.add(sources.workers.view(0).exchanges.load(server.name, CameTo::aggregate));
+  of.load.add(sources.routed(server.name));
   if (const core::Upstream* upstream = sources.upstream(server.name)) of.era = upstream->era();
   const auto stats = sources.stats(server.name);
   of.stats = stats.get();

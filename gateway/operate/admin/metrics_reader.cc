@@ -216,8 +216,7 @@ void upstream_now(Families& out, const Sources& sources, const config::Server& s
   out.add(M::in_flight, {{"upstream", name}}, uint64_t{load.in_flight});
   out.add(M::queued, {{"upstream", name}}, uint64_t{load.waiting});
   if (const config::Server* all = sources.aggregate(); all != nullptr && all != &server) {
-    auto routed =
-        sources.workers.view(0).exchanges.load(server.name, exchange::ExchangeTable::CameTo::aggregate);
+    const auto routed = sources.routed(server.name);
     out.add(M::in_flight, {{"upstream", name}, {"route", all->name}}, uint64_t{routed.in_flight});
     out.add(M::queued, {{"upstream", name}, {"route", all->name}}, uint64_t{routed.waiting});
   }
@@ -497,17 +496,18 @@ void MetricsReading::State::begin(const Sources& sources) {
 void MetricsReading::State::read_server(const Sources& sources, const config::Server& server) {
   const auto sum = sources.stats(server.name);
   const UpstreamStats& stats = *sum;
-  const UpstreamStats& first = metrics::upstream_stats(sources.workers.view(0).stats, server.name);
+  const auto at_all = sources.at_aggregate(server.name);
+  const UpstreamStats& together = *at_all;
   operations(out, stats, stats, {}, client_transport);
   ends(out, stats, {});
   waits_and_cancels(out, stats, {});
-  if (first.routed) {
+  if (together.routed) {
     const std::string& route = sources.config.aggregate_server.name;
-    operations(out, *first.routed, stats, route, client_transport);
-    ends(out, *first.routed, route);
-    waits_and_cancels(out, *first.routed, route);
+    operations(out, *together.routed, stats, route, client_transport);
+    ends(out, *together.routed, route);
+    waits_and_cancels(out, *together.routed, route);
   }
-  counters(out, stats, first);
+  counters(out, stats, together);
   upstream_now(out, sources, server, sessions[server.name]);
   for (size_t slot = 0; slot < stats.client_sessions.size(); ++slot)
     client_sessions[stats.transport][slot].add(stats.client_sessions[slot]);

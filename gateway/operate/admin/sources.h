@@ -101,6 +101,22 @@ struct Sources {
     });
     return sum;
   }
+  // Only within paused(): calls that clients sent to the aggregate, and that it routed to the server.
+  exchange::ExchangeTable::Load routed(const std::string& server) const {
+    exchange::ExchangeTable::Load sum;
+    each([&](const WorkerView& worker) {
+      sum.add(worker.exchanges.load(server, exchange::ExchangeTable::CameTo::aggregate));
+    });
+    return sum;
+  }
+  // Only within paused(): what the aggregates of all workers have counted of the server.
+  std::shared_ptr<const metrics::UpstreamStats> at_aggregate(const std::string& server) const {
+    if (workers.workers() == 1)
+      return {std::shared_ptr<void>(), &metrics::upstream_stats(workers.view(0).stats, server)};
+    auto sum = std::make_shared<metrics::UpstreamStats>(server);
+    each([&](const WorkerView& worker) { sum->add(metrics::upstream_stats(worker.stats, server)); });
+    return sum;
+  }
   // Only within paused(): the server's counters on the workers that serve it.
   std::shared_ptr<const metrics::UpstreamStats> stats(const std::string& server) const {
     if (!workers.is_on_all(server))

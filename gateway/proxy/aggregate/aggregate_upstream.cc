@@ -36,12 +36,13 @@ bool is_away(std::string_view reason) {
 }
 
 AggregateUpstream::AggregateUpstream(net::Loop& loop, const config::Aggregate& rules,
-                                     const config::Server& aggregate, const config::Listen& limits)
+                                     const config::Server& aggregate, const config::Listen& limits,
+                                     std::shared_ptr<SharedNames> names)
     : Upstream(aggregate.name),
       loop_(loop),
       rules_(rules),
       aggregate_(aggregate),
-      shown_(rules),
+      shown_(rules, std::move(names)),
       pages_(loop, limits),
       discovery_(*this),
       again_(loop) {}

@@ -32,9 +32,9 @@ bool is_away(std::string_view reason);
 class AggregateUpstream final : public core::Upstream {
  public:
   // `rules`, `aggregate` and `limits` must outlive this. `aggregate`: the configuration of the aggregate as a
-  // whole; its name is reserved, and calls are found by it.
+  // whole; its name is reserved, and calls are found by it. `names`: where several workers serve it.
   AggregateUpstream(net::Loop& loop, const config::Aggregate& rules, const config::Server& aggregate,
-                    const config::Listen& limits);
+                    const config::Listen& limits, std::shared_ptr<SharedNames> names = nullptr);
   ~AggregateUpstream() override;
 
   // Adds a member at the end. `lease` keeps the member's upstream alive while it is held.
@@ -67,7 +67,10 @@ class AggregateUpstream final : public core::Upstream {
   net::Loop& loop() { return loop_; }
   const config::Aggregate& rules() const { return rules_; }
   const config::Timeouts& timeouts() const { return aggregate_.timeouts; }
-  NameMap& shown() { return shown_; }
+  NameMap& shown() {
+    shown_.catch_up();
+    return shown_;
+  }
   PageMemo& pages() { return pages_; }
   Discovery& discovery() { return discovery_; }
   const std::vector<std::shared_ptr<Member>>& members() const { return members_; }

@@ -226,6 +226,22 @@ Routed by_uri(const Uris& uris, const std::string& uri, bool lists_read) {
 
 }  // namespace
 
+NameMap::NameMap(const config::Aggregate& rules, std::shared_ptr<SharedNames> shared)
+    : sync(std::move(shared), *this),
+      tools(rules, kMaxNames, NameKind::tool),
+      prompts(rules, kMaxNames, NameKind::prompt),
+      uris(kMaxNames, kMaxSeen) {
+  tools.owners().share(sync);
+  prompts.owners().share(sync);
+  uris.share(sync);
+}
+
+void NameMap::take(const NameClaim& claim) {
+  if (claim.kind == NameKind::tool) return tools.owners().take(claim);
+  if (claim.kind == NameKind::prompt) return prompts.owners().take(claim);
+  uris.take(claim);
+}
+
 std::string claim(NameMap& shown, List list, const std::string& server, const std::string& own) {
   switch (list) {
     case List::tools: return shown.tools.to_client(server, own);

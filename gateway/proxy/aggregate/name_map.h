@@ -2,6 +2,7 @@
 // fields stay unchanged (behaviour.md 7).
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,14 +16,18 @@
 #include "protocol/mcp/methods.h"
 #include "proxy/aggregate/lists.h"
 #include "proxy/aggregate/naming.h"
+#include "proxy/aggregate/shared_names.h"
 #include "proxy/aggregate/uris.h"
 
 namespace lineward::aggregate {
 
 // The names under which clients of one aggregate see its servers' items.
-struct NameMap {
-  explicit NameMap(const config::Aggregate& rules)
-      : tools(rules, kMaxNames), prompts(rules, kMaxNames), uris(kMaxNames, kMaxSeen) {}
+struct NameMap final : private NameReplica {
+  // `shared`: where several workers serve the aggregate.
+  explicit NameMap(const config::Aggregate& rules, std::shared_ptr<SharedNames> shared = nullptr);
+  NameMap(const NameMap&) = delete;
+  NameMap& operator=(const NameMap&) = delete;
+
   // While it stays the same, the items of such a list are shown as before. `with_uris`: they may contain URIs
   // besides their own identifier. Increases.
   uint64_t version(List list, bool with_uris) const {
@@ -30,9 +35,17 @@ struct NameMap {
     const Names& names = list == List::tools ? tools : prompts;
     return (named ? names.owners().size() : 0) + (!named || with_uris ? uris.version() : 0);
   }
+  // Takes over the names that other workers have added. Before a name is looked up.
+  void catch_up() { sync.catch_up(); }
+
+  NameSync sync;
   Names tools;
   Names prompts;
   Uris uris;
+
+ private:
+  void take(const NameClaim& claim) override;
+  void take(const SeenUri& seen) override { uris.take(seen); }
 };
 
 // The clients' name of a listed item; empty: it is omitted because the name belongs to another item.

@@ -66,17 +66,23 @@ const std::string* Owners::shown(std::string_view server, std::string_view origi
 std::string Owners::claim(std::string_view server, std::string_view original,
                           const std::vector<std::string>& candidates) {
   if (const std::string* known = shown(server, original)) return *known;
+  NameSync::Adding adding(sync_);
+  if (const std::string* known = shown(server, original)) return *known;  // another worker's claim
   if (full() || original.size() > kMaxOriginal) return {};
   for (const std::string& candidate : candidates) {
-    auto [entry, is_new] =
-        by_shown_.try_emplace(candidate, Owner{std::string(server), std::string(original)});
-    if (!is_new && entry->second.server != server) continue;
-    if (!is_new && entry->second.original != original) continue;
-    by_original_[key_of(server, original)] = candidate;
-    bytes_ += 2 * (candidate.size() + original.size());
+    const Owner* owner = find(candidate);
+    if (owner != nullptr && (owner->server != server || owner->original != original)) continue;
+    add(candidate, server, original);
+    adding.added(NameClaim{kind_, candidate, std::string(server), std::string(original)});
     return candidate;
   }
   return {};
+}
+
+void Owners::add(const std::string& shown, std::string_view server, std::string_view original) {
+  by_shown_.try_emplace(shown, Owner{std::string(server), std::string(original)});
+  by_original_[key_of(server, original)] = shown;
+  bytes_ += 2 * (shown.size() + original.size());
 }
 
 // ---- names ----

@@ -11,6 +11,7 @@
 
 #include "config/config.h"
 #include "foundation/base/memory_charge.h"
+#include "proxy/aggregate/shared_names.h"
 
 namespace lineward::aggregate {
 
@@ -29,7 +30,9 @@ class Owners {
     std::string original;
   };
   // At most `most` names, and kMaxBytes of them.
-  explicit Owners(size_t most) : most_(most) {}
+  explicit Owners(size_t most, NameKind kind = NameKind::tool) : most_(most), kind_(kind) {}
+  Owners(const Owners&) = delete;
+  Owners& operator=(const Owners&) = delete;
   static constexpr size_t kMaxBytes = 16u << 20;
 
   const Owner* find(std::string_view shown) const;
@@ -39,6 +42,10 @@ class Owners {
   // names.
   std::string claim(std::string_view server, std::string_view original,
                     const std::vector<std::string>& candidates);
+  // Claims from now on hold for all workers; `sync` outlives this.
+  void share(NameSync& sync) { sync_ = &sync; }
+  // A claim that another worker has made.
+  void take(const NameClaim& claim) { add(claim.shown, claim.server, claim.original); }
   bool full() const { return by_shown_.size() >= most_ || bytes_ >= kMaxBytes; }
   size_t most() const { return most_; }
   // Never fewer.
@@ -46,8 +53,11 @@ class Owners {
 
  private:
   static std::string key_of(std::string_view server, std::string_view original);
+  void add(const std::string& shown, std::string_view server, std::string_view original);
 
   size_t most_;
+  NameKind kind_;
+  NameSync* sync_ = nullptr;
   HeldCount bytes_{Held::servers};
   // Ordered: names come from servers, which could choose colliding hash keys.
   std::map<std::string, Owner, std::less<>> by_shown_;
@@ -57,7 +67,8 @@ class Owners {
 // The names of one kind (tools, or prompts) at the aggregate.
 class Names {
  public:
-  Names(const config::Aggregate& rules, size_t most) : rules_(rules), owners_(most) {}
+  Names(const config::Aggregate& rules, size_t most, NameKind kind = NameKind::tool)
+      : rules_(rules), owners_(most, kind) {}
 
   // The clients' name; empty: the item is omitted.
   std::string to_client(const std::string& server, const std::string& name);
@@ -70,6 +81,7 @@ class Names {
   // Are the servers' lists needed to find the owner of this name?
   bool needs_lists(const std::string& shown) const;
   const Owners& owners() const { return owners_; }
+  Owners& owners() { return owners_; }
 
  private:
   const config::Aggregate& rules_;

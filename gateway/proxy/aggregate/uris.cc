@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace lineward::aggregate {
 namespace {
@@ -62,6 +63,30 @@ std::string with_origin(std::string_view server, std::string_view uri) {
          std::string(uri.substr(kUi.size()));
 }
 
+// ---- several workers ----
+
+void Uris::share(NameSync& sync) {
+  sync_ = &sync;
+  owners_.share(sync);
+}
+
+void Uris::take(const NameClaim& claim) {
+  if (claim.kind == NameKind::uri) return owners_.take(claim);
+  if (claim.kind == NameKind::uri_template) templates_.try_emplace(claim.shown, claim.server);
+  if (claim.kind != NameKind::origin) return;
+  by_token_[claim.shown] = claim.server;
+  ++changes_;
+}
+
+void Uris::add_server(const std::string& server) {
+  NameSync::Adding adding(sync_);
+  const std::string token = origin_token(server);
+  auto [entry, is_new] = by_token_.try_emplace(token, server);
+  const bool changes = is_new || std::exchange(entry->second, server) != server;
+  if (changes) adding.added(NameClaim{NameKind::origin, token, server, {}});
+  ++changes_;
+}
+
 // ---- listed URIs ----
 
 std::string Uris::claim(const std::string& server, const std::string& uri, bool bare) {
@@ -75,16 +100,20 @@ std::string Uris::claim(const std::string& server, const std::string& uri, bool 
 
 std::string Uris::listed(const std::string& server, const std::string& uri) {
   if (!keeps_scheme(uri)) return with_origin(server, uri);
+  if (const std::string* known = owners_.shown(server, uri)) return *known;
+  const NameSync::Adding adding(sync_);
   return claim(server, uri, named_in(uri) == nullptr);
 }
 
 std::string Uris::listed_template(const std::string& server, const std::string& uri_template) {
   if (!keeps_scheme(uri_template)) return with_origin(server, uri_template);
   if (const std::string* known = owners_.shown(server, uri_template)) return *known;
+  NameSync::Adding adding(sync_);
   const std::string literal = uri_template.substr(0, uri_template.find('{'));
   const bool room = templates_.count(literal) > 0 || templates_.size() < kMaxTemplates;
   std::string shown = claim(server, uri_template, room && leads_back(server, literal));
-  if (shown == uri_template) templates_.try_emplace(literal, server);
+  if (shown == uri_template && templates_.try_emplace(literal, server).second)
+    adding.added(NameClaim{NameKind::uri_template, literal, server, {}});
   return shown;
 }
 
@@ -139,23 +168,32 @@ bool Uris::leads_back(const std::string& server, std::string_view literal) const
 
 std::string Uris::to_client(const std::string& server, const std::string& uri) {
   if (!keeps_scheme(uri)) return with_origin(server, uri);
-  if (const std::string* known = owners_.shown(server, uri)) return *known;
-  if (auto target = to_server(uri))
-    return target->server == server && target->uri == uri ? uri : with_origin(server, uri);
-  saw(server, uri);
+  if (auto shown = known(server, uri)) return *std::move(shown);
+  if (uri.size() > kMaxSeenUri) return uri;
+  NameSync::Adding adding(sync_);
+  if (auto shown = known(server, uri)) return *std::move(shown);  // another worker's
+  if (keep_seen(server, uri)) adding.added(SeenUri{uri, server});
   return uri;
 }
 
+std::optional<std::string> Uris::known(const std::string& server, const std::string& uri) const {
+  if (const std::string* shown = owners_.shown(server, uri)) return *shown;
+  const auto target = to_server(uri);
+  if (!target) return std::nullopt;
+  return target->server == server && target->uri == uri ? uri : with_origin(server, uri);
+}
+
 // Results may contain any number of URIs: only the most recent ones are kept.
-void Uris::saw(const std::string& server, const std::string& uri) {
-  if (uri.size() > kMaxSeenUri || !seen_.try_emplace(uri, server).second) return;
+bool Uris::keep_seen(const std::string& server, const std::string& uri) {
+  if (!seen_.try_emplace(uri, server).second) return false;
   seen_order_.push_back(uri);
   seen_bytes_ += bytes_seen(uri);
   ++changes_;
-  if (seen_order_.size() <= most_seen_) return;
+  if (seen_order_.size() <= most_seen_) return true;
   seen_bytes_ -= bytes_seen(seen_order_.front());
   seen_.erase(seen_order_.front());
   seen_order_.pop_front();
+  return true;
 }
 
 std::optional<Uris::Target> Uris::to_server(const std::string& shown) const {

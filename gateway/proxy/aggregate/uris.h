@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "proxy/aggregate/naming.h"
+#include "proxy/aggregate/shared_names.h"
 
 namespace lineward::aggregate {
 
@@ -29,12 +30,17 @@ std::string with_origin(std::string_view server, std::string_view uri);
 class Uris {
  public:
   // At most `most` listed URIs, and `most_seen` seen in results.
-  Uris(size_t most, size_t most_seen) : owners_(most), most_seen_(most_seen) {}
+  Uris(size_t most, size_t most_seen) : owners_(most, NameKind::uri), most_seen_(most_seen) {}
+  Uris(const Uris&) = delete;
+  Uris& operator=(const Uris&) = delete;
 
-  void add_server(const std::string& server) {
-    by_token_[origin_token(server)] = server;
-    ++changes_;
-  }
+  // Additions from now on hold for all workers; `sync` outlives this.
+  void share(NameSync& sync);
+  // A URI, the beginning of a template, or an origin that another worker has added.
+  void take(const NameClaim& claim);
+  void take(const SeenUri& seen) { keep_seen(seen.server, seen.uri); }
+
+  void add_server(const std::string& server);
 
   // A URI that the server lists: it belongs to this server from now on. Empty: it is ambiguous, and has to be
   // omitted.
@@ -61,9 +67,13 @@ class Uris {
   const std::string* template_owner(std::string_view uri) const;
   // Would all URIs with this beginning lead to this server alone, once it is registered?
   bool leads_back(const std::string& server, std::string_view literal) const;
-  void saw(const std::string& server, const std::string& uri);
+  // How clients see a URI that is known already; empty: it is not.
+  std::optional<std::string> known(const std::string& server, const std::string& uri) const;
+  // False: it was known.
+  bool keep_seen(const std::string& server, const std::string& uri);
 
   Owners owners_;
+  NameSync* sync_ = nullptr;
   size_t most_seen_;
   uint64_t changes_ = 0;                                   // of by_token_ and seen_
   std::unordered_map<std::string, std::string> by_token_;  // token → server

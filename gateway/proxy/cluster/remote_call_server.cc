@@ -23,8 +23,9 @@ constexpr std::chrono::seconds kAnswerCounts{10};
 
 }  // namespace
 
-RemoteCallServer::RemoteCallServer(net::Loop& loop, core::Upstream& server, std::shared_ptr<void> lease)
-    : loop_(loop), server_(server), lease_(std::move(lease)) {}
+RemoteCallServer::RemoteCallServer(net::Loop& loop, core::Upstream& server, std::shared_ptr<void> lease,
+                                   size_t caller)
+    : loop_(loop), server_(server), lease_(std::move(lease)), caller_(caller) {}
 
 RemoteCallServer::~RemoteCallServer() {
   for (auto& [number, one] : calls_) {
@@ -67,7 +68,7 @@ void RemoteCallServer::fail(uint64_t number, core::Failure failure) {
 void RemoteCallServer::start(uint64_t number, core::UpstreamRequest request) {
   auto one = std::make_unique<InboundCall>(*this, number);
   told_gone(request.scope.bridged_session, std::nullopt);
-  request.tag = core::remote_tag(request.tag);
+  request.tag = core::remote_tag(request.tag, caller_);
   auto call = server_.start(std::move(request), *one);
   if (!call) return fail(number, std::move(call.error()));
   one->call = std::move(*call);
@@ -80,7 +81,7 @@ void RemoteCallServer::cancel(uint64_t number, uint64_t tag, core::CancelCause w
     metrics::CancelReport report;
     report.outcome = metrics::CancelOutcome::raced;
     report.told = metrics::CancelTold::nothing;
-    return metrics::upstream_stats(server_.name()).cancel_settled(core::remote_tag(tag), report);
+    return metrics::upstream_stats(server_.name()).cancel_settled(core::remote_tag(tag, caller_), report);
   }
   one->call->cancel(why);
   over(number);

@@ -24,8 +24,8 @@ class RemoteCallTable;
 
 class RemoteCallServer {
  public:
-  // `lease` keeps the server while the other worker uses it.
-  RemoteCallServer(net::Loop& loop, core::Upstream& server, std::shared_ptr<void> lease);
+  // `lease` keeps the server while the other worker, `caller`, uses it.
+  RemoteCallServer(net::Loop& loop, core::Upstream& server, std::shared_ptr<void> lease, size_t caller = 0);
   ~RemoteCallServer();
   RemoteCallServer(const RemoteCallServer&) = delete;
   RemoteCallServer& operator=(const RemoteCallServer&) = delete;
@@ -105,6 +105,7 @@ class RemoteCallServer {
   net::Loop& loop_;
   core::Upstream& server_;
   std::shared_ptr<void> lease_;
+  const size_t caller_;
   RemoteHandle<RemoteCallTable> table_;
   std::unordered_map<uint64_t, std::unique_ptr<InboundCall>> calls_;
   std::unordered_map<std::string, std::unique_ptr<InboundScope>> scopes_;

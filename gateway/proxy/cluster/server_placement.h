@@ -1,6 +1,6 @@
 // The workers of each server. A server has one home for as long as the gateway runs; a new one gets the
 // worker with the fewest. A server that keeps nothing for callers without a session is on all other workers
-// too.
+// too, and so are all servers as one.
 #pragma once
 
 #include <algorithm>
@@ -18,6 +18,11 @@ namespace lineward::cluster {
 struct ServerPlace {
   size_t home = 0;
   std::shared_ptr<upstream::SharedServer> shared;  // null: it is at home only
+  std::shared_ptr<upstream::HomeEra> era;          // then it has this; else null
+
+  std::shared_ptr<const upstream::KnownEra> known_era() const {
+    return shared ? std::shared_ptr<const upstream::KnownEra>(shared) : era;
+  }
 };
 
 using ServerPlacement =
@@ -34,7 +39,7 @@ inline bool is_on_all(const config::Server& server, size_t workers) {
 
 inline void place_servers(ServerPlacement& placement, const config::Config& config, size_t workers) {
   if (workers <= 1) return;
-  // The aggregate is on the first worker. Its callers share sessions with those of a server's own path.
+  // The aggregate's callers share sessions with those of a server's own path, on the first worker.
   const bool aggregated = config::is_aggregated(config);
   std::vector<size_t> load(workers, 0);
   if (aggregated) ++load[0];
@@ -52,8 +57,10 @@ inline void place_servers(ServerPlacement& placement, const config::Config& conf
     }
     if (!on_all) {
       place.shared.reset();
+      if (!place.era) place.era = std::make_shared<upstream::HomeEra>();
     } else if (!place.shared) {
       place.shared = std::make_shared<upstream::SharedServer>();
+      place.era.reset();
     }
   }
 }
@@ -61,6 +68,17 @@ inline void place_servers(ServerPlacement& placement, const config::Config& conf
 inline size_t worker_of(const ServerPlacement& placement, const std::string& server) {
   auto found = placement.find(server);
   return found == placement.end() ? 0 : found->second.home;
+}
+
+inline ServerPlace place_of(const ServerPlacement& placement, const std::string& server) {
+  auto found = placement.find(server);
+  return found == placement.end() ? ServerPlace() : found->second;
+}
+
+// The aggregate is on all workers, and not on the first alone.
+inline bool is_aggregate_on_all(const ServerPlacement& placement, const config::Config& config) {
+  return !placement.empty() && config::is_aggregated(config) &&
+         config.aggregate.workers == config::ServerWorkers::all;
 }
 
 // Null: it is at home only.

@@ -85,7 +85,7 @@ void CallLog::when_settled(const std::string& id, Settled settled) {
 
 void CallLog::on_cancel_settled(uint64_t tag, const metrics::CancelReport& report) {
   if (core::is_remote(tag)) {
-    if (reporter_) reporter_(core::own_tag(tag), report);
+    if (reporter_) reporter_(core::caller_of(tag), core::own_tag(tag), report);
     return;
   }
   auto cancel = cancels_.find(tag);

@@ -198,7 +198,7 @@ class CallLog final : public metrics::CancelWatcher {
 
   // Receives the outcomes of cancels that came from another worker, by that worker's tags
   // (proxy/core/remote_tag.h).
-  using Reporter = std::function<void(uint64_t tag, const metrics::CancelReport& report)>;
+  using Reporter = std::function<void(size_t worker, uint64_t tag, const metrics::CancelReport& report)>;
   void use_reporter(Reporter reporter) { reporter_ = std::move(reporter); }
   // Receives every call from here on; empty: none.
   void use_watcher(CallWatcher watcher) { watcher_ = std::move(watcher); }

@@ -78,8 +78,8 @@ void HttpFront::use_neighbours(Neighbours neighbours) {
 void HttpFront::balance_connections() {
   if (!neighbours_) return;
   const auto& places = router_.table().placement;
-  const bool spread = std::any_of(places.begin(), places.end(),
-                                  [](const auto& entry) { return entry.second.shared != nullptr; });
+  const bool spread =
+      std::any_of(places.begin(), places.end(), [](const auto& entry) { return !entry.second.eras.empty(); });
   connections_.spread(neighbours_->self, neighbours_->workers, spread ? neighbours_->send_new : nullptr);
 }
 
@@ -99,9 +99,12 @@ size_t HttpFront::worker_for(ClientConnection& connection) {
         by_session ? sessions_.worker_of_session(connection).value_or(without) : place.home;
     const auto former = sessions_.home_of(connection);
     facts.worker = former.value_or(of_session);
-    facts.by_era = modern && !former ? place.shared.get() : nullptr;
+    facts.by_era = modern && !former && !place.eras.empty() ? &place.eras : nullptr;
   }
-  return facts.by_era != nullptr && facts.by_era->is_modern() ? neighbours_->self : *facts.worker;
+  const bool anywhere =
+      facts.by_era != nullptr && std::all_of(facts.by_era->begin(), facts.by_era->end(),
+                                             [](const auto& one) { return one->is_modern(); });
+  return anywhere ? neighbours_->self : *facts.worker;
 }
 
 // This worker has read the bytes; the other worker answers them and owns the connection from here on.

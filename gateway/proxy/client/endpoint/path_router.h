@@ -20,7 +20,7 @@
 #include "proxy/client/http/refusal.h"
 #include "proxy/client/http/resource_names.h"
 #include "proxy/core/headers.h"
-#include "proxy/upstream/shared/shared_server.h"
+#include "proxy/upstream/shared/known_era.h"
 
 namespace lineward::client {
 
@@ -69,8 +69,9 @@ struct PathTable {
   std::string plain;                                              // the plain sidecar's server
   struct Place {
     size_t home = 0;
-    // Null: it is at home only. Else all workers serve it.
-    std::shared_ptr<const upstream::SharedServer> shared;
+    // Empty: it is at home only. Else all workers serve its sessions, and callers of the modern era while
+    // each of these is modern: the server itself, or all servers as one.
+    std::vector<std::shared_ptr<const upstream::KnownEra>> eras;
     bool shares_sessions = false;  // sessions of its clients are opened on all workers, too
     // They are where their ids say. Stays set while a version leaves that all workers served.
     bool by_id = false;

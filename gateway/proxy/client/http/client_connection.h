@@ -35,7 +35,7 @@
 #include "proxy/core/headers.h"
 
 namespace lineward::upstream {
-class SharedServer;
+class KnownEra;
 }
 
 namespace lineward::client {
@@ -73,9 +73,9 @@ struct HeadFacts {
   // Set by PathRouter.
   uint64_t paths = 0;                   // the number of the paths they are of; 0: none yet
   const std::string* server = nullptr;  // at this path; null: not an MCP endpoint
-  // For several workers: the one that answers. Any of them if `by_era` is set, and that server is modern.
+  // For several workers: the one that answers. Any of them if `by_era` is set, and these servers are modern.
   std::optional<size_t> worker;
-  const upstream::SharedServer* by_era = nullptr;
+  const std::vector<std::shared_ptr<const upstream::KnownEra>>* by_era = nullptr;
   struct Forwarded {
     Mirrored mirrored = Mirrored::no;
     core::SharedFields fields;

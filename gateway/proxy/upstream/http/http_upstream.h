@@ -73,6 +73,8 @@ class HttpUpstream final : public core::Upstream,
   core::ServerFacts facts() const override {
     return {era_.known_era(), groups_.keeps_sessions(), era_.verdict().tells};
   }
+  // For the other workers, which do not serve it. At most once, before the first call.
+  void publish_era(std::shared_ptr<HomeEra> known) { era_.publish_to(std::move(known)); }
   // The server is a Lineward.
   void assume_both_eras() { era_.assume_both(); }
   core::UpstreamStatus status() const override;

@@ -55,7 +55,19 @@ std::optional<core::Failure> ServerEra::refusal(const core::UpstreamRequest& req
 
 void ServerEra::share(SharedPart part) {
   shared_ = std::move(part);
-  if (verdict_.known) shared_.server->publish(shared_.version, verdict_);
+  publish();
+}
+
+void ServerEra::publish_to(std::shared_ptr<HomeEra> known) {
+  home_ = std::move(known);
+  version_ = home_->begin();
+  publish();
+}
+
+void ServerEra::publish() {
+  if (!verdict_.known) return;
+  if (shared_) shared_.server->publish(shared_.version, verdict_);
+  if (home_) home_->publish(version_, verdict_.era == mcp::Era::modern);
 }
 
 void ServerEra::adopt() const {
@@ -107,7 +119,7 @@ void ServerEra::decide(EraVerdict verdict, const core::Failure& failure) {
   }
   verdict_ = std::move(verdict);
   expires_ = verdict_.era == mcp::Era::legacy ? loop_.now() + kLegacyVerdictLasts : milliseconds::max();
-  if (shared_ && verdict_.known) shared_.server->publish(shared_.version, verdict_);
+  publish();
   // The callbacks below may re-enter: work on copies.
   const EraVerdict told = verdict_;
   owner_.on_era_verdict(told);

@@ -88,6 +88,8 @@ class ServerEra {
   bool is_certain() const { return certain_; }
   // For a server that all workers serve: the verdict of one worker is published to the others.
   void share(SharedPart part);
+  // For a server on this worker alone: the others know what era it is of. At most once.
+  void publish_to(std::shared_ptr<HomeEra> known);
   // Takes the verdict of an earlier life of Lineward, if the server is not known yet. The owner forgets it if
   // a process shows another era.
   void assume(const EraVerdict& verdict);
@@ -122,12 +124,15 @@ class ServerEra {
 
  private:
   void adopt() const;
+  void publish();
   void decide(EraVerdict verdict, const core::Failure& failure);
   void fail(std::deque<TransportCall*> waited, const core::Failure& failure);
 
   net::Loop& loop_;
   const config::Server& server_;
   SharedPart shared_;
+  std::shared_ptr<HomeEra> home_;
+  uint64_t version_ = 0;                       // in home_
   std::shared_ptr<const EraVerdict> doubted_;  // of another worker, before this one forgot its own
   EraProber& prober_;
   ServerEraCallbacks& owner_;

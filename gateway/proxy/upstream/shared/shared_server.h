@@ -15,6 +15,7 @@
 #include "foundation/net/mailbox.h"
 #include "proxy/upstream/shared/circuit_breaker.h"
 #include "proxy/upstream/shared/era_verdict.h"
+#include "proxy/upstream/shared/known_era.h"
 #include "proxy/upstream/shared/shared_slots.h"
 
 namespace lineward::upstream {
@@ -30,7 +31,7 @@ struct SharedVersion {
   const Account::ServerNumber number;  // of its calls in the accounts of callers
 };
 
-class SharedServer {
+class SharedServer final : public KnownEra {
  public:
   SharedServer() = default;
   SharedServer(const SharedServer&) = delete;
@@ -46,14 +47,11 @@ class SharedServer {
   void publish(const std::shared_ptr<SharedVersion>& version, const EraVerdict& verdict);
   // Null while no worker knows it.
   std::shared_ptr<const EraVerdict> verdict() const;
-  // Callers without a session may be served on any worker: the server is known to be of the modern era.
-  bool is_modern() const { return is_modern_.load(std::memory_order_relaxed); }
 
  private:
   mutable std::mutex mutex_;
   std::shared_ptr<SharedVersion> version_;
   std::shared_ptr<const EraVerdict> verdict_;
-  std::atomic<bool> is_modern_{false};
 };
 
 // The part of one worker in a version of a shared server. `server` null: this worker serves it alone.

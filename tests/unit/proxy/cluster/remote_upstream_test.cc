@@ -14,7 +14,7 @@ TEST_CASE("a call goes to a server on another thread, and what the server says c
   CHECK(world.asker.heard.empty());
   world.serve([](FakeServer& server) {
     CHECK(server.last->asked.from != nullptr);  // the caller goes along
-    CHECK(server.last->asked.tag == core::remote_tag(7));
+    CHECK(server.last->asked.tag == core::remote_tag(7, 0));
     server.its_era = mcp::Era::legacy;
     server.last->owner->on_call_repeated();
     server.last->owner->on_call_request(core::Coalesced::yes);
@@ -90,7 +90,7 @@ TEST_CASE("after a cancel nothing is heard, though it was on its way, and the se
     CHECK(world.far.server->heard[0]->cancelled == "no longer wanted");
     CHECK(world.far.call_server->size() == 0);
     REQUIRE(world.far.settled.size() == 1);
-    CHECK(world.far.settled[0].first == core::remote_tag(7));
+    CHECK(world.far.settled[0].first == core::remote_tag(7, 0));
     CHECK(world.far.settled[0].second == metrics::CancelOutcome::stopped);
   });
 }

@@ -69,3 +69,29 @@ TEST_CASE(
     CHECK_FALSE(is_on_all(server, 1));
   }
 }
+
+TEST_CASE("all workers serve all servers as one, and know the era of each") {
+  config::Config config;
+  config.servers = {over_http("a"), over_stdio("b")};
+  ServerPlacement placement;
+  place_servers(placement, config, 1);
+  CHECK_FALSE(is_aggregate_on_all(placement, config));
+  place_servers(placement, config, 2);
+  CHECK(is_aggregate_on_all(placement, config));
+  for (const char* name : {"a", "b"}) {
+    const auto era = place_of(placement, name).known_era();
+    REQUIRE(era);
+    CHECK_FALSE(era->is_modern());
+  }
+  const ServerPlace home = place_of(placement, "b");
+  CHECK(place_of(placement, "a").era == nullptr);
+  home.era->publish(home.era->begin(), true);
+  CHECK(home.known_era()->is_modern());
+  const uint64_t old = home.era->begin();
+  CHECK_FALSE(home.known_era()->is_modern());
+  home.era->begin();
+  home.era->publish(old, true);  // by a version that is leaving
+  CHECK_FALSE(home.known_era()->is_modern());
+  config.aggregate.workers = config::ServerWorkers::one;
+  CHECK_FALSE(is_aggregate_on_all(placement, config));
+}

@@ -1,0 +1,69 @@
+#include "proxy/aggregate/shared_names.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lineward::aggregate {
+namespace {
+
+size_t bytes_of(const NameClaim& claim) {
+  return sizeof claim + claim.shown.size() + claim.server.size() + claim.original.size();
+}
+
+size_t bytes_of(const SeenUri& seen) {
+  return sizeof seen + seen.uri.size() + seen.server.size();
+}
+
+}  // namespace
+
+void NameSync::take_over() {
+  const std::lock_guard<std::mutex> lock(shared_->mutex_);
+  take_news();
+}
+
+// With the lock.
+void NameSync::take_news() {
+  SharedNames& shared = *shared_;
+  for (; claims_ < shared.claims_.size(); ++claims_)
+    replica_.take(shared.claims_[claims_]);
+  // Those forgotten since would be forgotten here by the later ones.
+  seen_ = std::max(seen_, shared.forgotten_);
+  for (; seen_ < shared.forgotten_ + shared.seen_.size(); ++seen_)
+    replica_.take(shared.seen_[seen_ - shared.forgotten_]);
+  additions_ = shared.additions_.load(std::memory_order_relaxed);
+}
+
+NameSync::Adding::Adding(NameSync* sync) : sync_(sync != nullptr && sync->shared_ ? sync : nullptr) {
+  if (sync_ == nullptr || sync_->adding_++ > 0) return;
+  sync_->shared_->mutex_.lock();
+  sync_->take_news();
+}
+
+NameSync::Adding::~Adding() {
+  if (sync_ != nullptr && --sync_->adding_ == 0) sync_->shared_->mutex_.unlock();
+}
+
+void NameSync::Adding::added(NameClaim claim) {
+  if (sync_ == nullptr) return;
+  SharedNames& shared = *sync_->shared_;
+  shared.bytes_ += bytes_of(claim);
+  shared.claims_.push_back(std::move(claim));
+  sync_->claims_ = shared.claims_.size();
+  sync_->additions_ = shared.additions_.fetch_add(1, std::memory_order_release) + 1;
+}
+
+void NameSync::Adding::added(SeenUri seen) {
+  if (sync_ == nullptr) return;
+  SharedNames& shared = *sync_->shared_;
+  shared.bytes_ += bytes_of(seen);
+  shared.seen_.push_back(std::move(seen));
+  if (shared.seen_.size() > shared.most_seen_) {
+    shared.bytes_ -= bytes_of(shared.seen_.front());
+    shared.seen_.pop_front();
+    ++shared.forgotten_;
+  }
+  sync_->seen_ = shared.forgotten_ + shared.seen_.size();
+  sync_->additions_ = shared.additions_.fetch_add(1, std::memory_order_release) + 1;
+}
+
+}  // namespace lineward::aggregate

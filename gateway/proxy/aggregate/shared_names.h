@@ -1,0 +1,114 @@
+// The names of one aggregate that several workers serve, so that all of them show each item under the same
+// name. Each worker has the whole of it, its NameMap, and reads that without a lock. What one of them adds is
+// added here first, in one order for all; the others take it over before they look at their own the next
+// time.
+//
+// SharedNames belongs to the process: any thread. A NameSync belongs to one NameMap and stays on its thread.
+// Bounded as the NameMap is: owned names by `most` and bytes, URIs of results by their number.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "foundation/base/memory_charge.h"
+
+namespace lineward::aggregate {
+
+enum class NameKind : uint8_t {
+  tool,
+  prompt,
+  uri,           // a listed URI, or a template
+  uri_template,  // the beginning of a template that clients see unchanged
+  origin,        // a server's name as the beginning of a scheme
+};
+
+struct NameClaim {
+  NameKind kind = NameKind::tool;
+  std::string shown;
+  std::string server;
+  std::string original;
+};
+
+// A URI of a kept scheme in a server's result.
+struct SeenUri {
+  std::string uri;
+  std::string server;
+};
+
+// What a worker's own names take over from the others.
+class NameReplica {
+ public:
+  virtual void take(const NameClaim& claim) = 0;
+  virtual void take(const SeenUri& seen) = 0;
+
+ protected:
+  ~NameReplica() = default;
+};
+
+class SharedNames {
+ public:
+  // `most_seen`: as in each NameMap. An older URI is forgotten everywhere.
+  explicit SharedNames(size_t most_seen) : most_seen_(most_seen) {}
+  SharedNames(const SharedNames&) = delete;
+  SharedNames& operator=(const SharedNames&) = delete;
+
+ private:
+  friend class NameSync;
+  const size_t most_seen_;
+  std::atomic<uint64_t> additions_{0};
+  std::mutex mutex_;
+  // Below: with the lock.
+  std::vector<NameClaim> claims_;
+  std::deque<SeenUri> seen_;
+  uint64_t forgotten_ = 0;  // of seen_
+  HeldCount bytes_{Held::servers};
+};
+
+class NameSync {
+ public:
+  // `shared` null: no other worker serves this aggregate, and nothing here has an effect.
+  NameSync(std::shared_ptr<SharedNames> shared, NameReplica& replica)
+      : shared_(std::move(shared)), replica_(replica) {}
+  NameSync(const NameSync&) = delete;
+  NameSync& operator=(const NameSync&) = delete;
+
+  // Takes over what other workers have added.
+  void catch_up() {
+    if (shared_ && shared_->additions_.load(std::memory_order_acquire) != additions_) take_over();
+  }
+
+  // While it exists, no other worker adds a name, and this one knows all of them. May be nested.
+  class Adding {
+   public:
+    // `sync` null: as without other workers.
+    explicit Adding(NameSync* sync);
+    ~Adding();
+    Adding(const Adding&) = delete;
+    Adding& operator=(const Adding&) = delete;
+    // The worker's own names have it already.
+    void added(NameClaim claim);
+    void added(SeenUri seen);
+
+   private:
+    NameSync* sync_;  // null: alone
+  };
+
+ private:
+  void take_over();
+  void take_news();
+
+  const std::shared_ptr<SharedNames> shared_;
+  NameReplica& replica_;
+  uint64_t additions_ = 0;  // taken over or made here
+  size_t claims_ = 0;       // likewise
+  uint64_t seen_ = 0;       // likewise
+  int adding_ = 0;
+};
+
+}  // namespace lineward::aggregate

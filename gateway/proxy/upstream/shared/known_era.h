@@ -1,0 +1,39 @@
+// What all workers know of a server's era. Where each server of a path is of the modern era, any worker may
+// serve a caller of that era: nothing is kept for it.
+//
+// Any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace lineward::upstream {
+
+class KnownEra {
+ public:
+  // False while it is unknown.
+  bool is_modern() const { return is_modern_.load(std::memory_order_relaxed); }
+
+ protected:
+  ~KnownEra() = default;
+  std::atomic<bool> is_modern_{false};
+};
+
+// Of a server that lives on one worker. All versions of the server share it. Written on that worker's thread.
+class HomeEra final : public KnownEra {
+ public:
+  // A new version of the server, whose era is unknown; its number.
+  uint64_t begin() {
+    is_modern_.store(false, std::memory_order_relaxed);
+    return ++version_;
+  }
+  // Has no effect if the version is not the newest.
+  void publish(uint64_t version, bool is_modern) {
+    if (version == version_) is_modern_.store(is_modern, std::memory_order_relaxed);
+  }
+
+ private:
+  uint64_t version_ = 0;
+};
+
+}  // namespace lineward::upstream
