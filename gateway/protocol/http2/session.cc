@@ -32,6 +32,18 @@ Session::Fault::Kind kind_of(http::FrameGate::Fault fault) {
   return Session::Fault::Kind::head;
 }
 
+// Frames that continue a head: with the first one as many as the gate permits.
+constexpr size_t kContinuations = 15;
+
+// The gate's limits hold, not those that later versions of the library add. Any Options are nghttp2_option.
+template <typename Options>
+void lift_own_limits(Options* options) {
+  if constexpr (requires { nghttp2_option_set_stream_reset_rate_limit(options, 1, 1); })
+    nghttp2_option_set_stream_reset_rate_limit(options, UINT32_MAX, UINT32_MAX);
+  if constexpr (requires { nghttp2_option_set_max_continuations(options, 1); })
+    nghttp2_option_set_max_continuations(options, kContinuations);
+}
+
 }  // namespace
 
 // Callbacks of nghttp2. None of them may call it, but for nghttp2_submit_* and nghttp2_session_consume*.
@@ -141,6 +153,7 @@ struct Session::Library {
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
     nghttp2_option_set_no_auto_window_update(options, 1);
     nghttp2_option_set_no_closed_streams(options, 1);
+    lift_own_limits(options);
     const auto create = side == Side::server ? nghttp2_session_server_new2 : nghttp2_session_client_new2;
     LW_CHECK(create(&made, callbacks, &session, options) == 0);
     nghttp2_option_del(options);

@@ -34,6 +34,7 @@ struct Side final : SessionEvents {
   void on_stream_closed(int32_t, uint32_t code) override { heard += "closed:" + std::to_string(code) + " "; }
   void on_reset(int32_t, uint32_t code) override { heard += "reset:" + std::to_string(code) + " "; }
   void on_settings() override { ++settings; }
+  void on_goaway(uint32_t) override { ++goaways; }
 
   std::string output() {
     std::string out;
@@ -44,7 +45,7 @@ struct Side final : SessionEvents {
 
   std::string heard;
   std::map<int32_t, std::string> body;
-  int settings = 0;
+  int settings = 0, goaways = 0;
   Session session;
 };
 
@@ -139,6 +140,42 @@ TEST_CASE("session: the other side resets a stream") {
   nghttp2_submit_rst_stream(server.session.raw(), NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
   talk(client, server);
   CHECK(client.heard == "sent reset:7 closed:7 ");
+}
+
+TEST_CASE("session: resets that the gate permits end no connection") {
+  Side client(Session::Side::client), server(Session::Side::server);
+  talk(client, server);
+  for (int i = 0; i < 3000; ++i) {
+    const int32_t id = ask(client, nullptr);
+    std::string there = client.output();
+    nghttp2_submit_rst_stream(client.session.raw(), NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
+    there += client.output();
+    server.heard.clear();
+    REQUIRE_FALSE(server.session.feed(there, milliseconds(10 * i)));
+    const std::string back = server.output();
+    REQUIRE(server.heard == ":method=POST :scheme=http :path=/ :authority=a head! reset:8 closed:8 ");
+    REQUIRE_FALSE(client.session.feed(back, milliseconds(10 * i)));
+  }
+  CHECK(client.goaways == 0);
+}
+
+TEST_CASE("session: a head has as many frames as the gate permits") {
+  Side client(Session::Side::client), server(Session::Side::server);
+  std::string out(client.output());
+  REQUIRE_FALSE(server.session.feed(out, milliseconds(0)));
+  ask(client, nullptr);
+  // With one field more, a byte of it in each frame but the last.
+  const std::string frame = client.output();
+  const std::string fields = frame.substr(9) + std::string("\0\x01x\x0a", 4) + "yyyyyyyyyy";
+  out.clear();
+  for (size_t i = 0; i < 16; ++i) {
+    const std::string part = i < 15 ? fields.substr(i, 1) : fields.substr(i);
+    out += std::string("\0\0", 2) + static_cast<char>(part.size());
+    out += i == 0 ? "\x01\x01" : i < 15 ? std::string("\x09\0", 2) : "\x09\x04";
+    out += frame.substr(5, 4) + part;
+  }
+  REQUIRE_FALSE(server.session.feed(out, milliseconds(0)));
+  CHECK(server.heard == ":method=POST :scheme=http :path=/ :authority=a x=yyyyyyyyyy head! ");
 }
 
 }  // namespace
