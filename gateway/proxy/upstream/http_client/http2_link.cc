@@ -127,7 +127,7 @@ void Http2Link::on_data(std::string_view bytes) {
 void Http2Link::read(std::string_view plain) {
   if (!socket_) return;
   heard_at_ = loop_.now();
-  is_doubtful_ = false;
+  if (std::exchange(is_doubtful_, false)) owner_.on_link_room();
   if (!std::exchange(was_heard_, true) && plain.substr(0, 5) == "HTTP/")
     return lose({.reason = EndReason::upstream_protocol,
                  .text = "speaks HTTP/1, not HTTP/2 (http2: on)",
@@ -268,7 +268,7 @@ void Http2Link::on_stream_closed(int32_t id, uint32_t code) {
   if (is_lost) {
     stream->lose(std::move(loss));
   } else if (stream != nullptr) {
-    stream->forget_entry();
+    stream->disconnect();
   }
 }
 
@@ -301,6 +301,7 @@ void Http2Link::request(LinkStream& stream, std::string text) {
                                 has_body ? &source : nullptr, nullptr);
   }
   if (id < 0) {
+    stream.disconnect();
     return stream.lose_later({.text = "has no stream for the request", .unprocessed = true});
   }
   entry->id = id;
@@ -417,7 +418,8 @@ void Http2Link::run() {
                                      invalid_.empty() ? "it broke the protocol" : invalid_)});
   }
   if (is_idle() && (is_over || closing_ || !owner_.on_link_idle())) return finish();
-  if (closing_ && awaits_only_room()) return finish();
+  const bool has_no_room = closing_ || (!entries_.empty() && is_full());
+  if (has_no_room && awaits_only_room()) return finish();
   watch();
 }
 
@@ -521,7 +523,7 @@ void Http2Link::give_up(LinkEntry& entry) {
   closing_ = true;
   LinkStream* stream = std::exchange(entry.stream, nullptr);
   reset(entry, NGHTTP2_CANCEL);
-  stream->forget_entry();
+  stream->disconnect();
   stream->lose_later(
       {.reason = EndReason::timeout_connect,
        .text = fmt::format("allowed no further HTTP/2 stream in time ({} ms, lineward timeouts.connect)",

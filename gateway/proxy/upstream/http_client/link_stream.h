@@ -49,9 +49,7 @@ class LinkStream final : public net::Stream {
   void give(std::string_view bytes);
   // The server has sent all of its answer.
   void finish();
-  // The library has forgotten the stream.
-  void forget_entry() { entry_ = nullptr; }
-  // Its connection is closed; lose() follows.
+  // Its connection knows it no more, and may end before its reader has taken the answer.
   void disconnect() {
     link_ = nullptr;
     entry_ = nullptr;
@@ -84,7 +82,7 @@ class LinkStream final : public net::Stream {
   void credit(size_t bytes);
 
   net::Loop& loop_;
-  Http2Link* link_;             // null: closed, or lost
+  Http2Link* link_;             // null: closed, lost, or over for its connection
   LinkEntry* entry_ = nullptr;  // null: not begun, or over
   net::StreamCallbacks* owner_ = nullptr;
   std::string kept_;  // not delivered yet

@@ -351,4 +351,81 @@ TEST_CASE("http2 links: idle connections end by themselves, with GOAWAY") {
   }
 }
 
+TEST_CASE("http2 links: a whole answer is read to its end after its connection has ended") {
+  World w;
+  PoolOptions options;
+  bool ends_idle = true;
+  SECTION("for it was idle") {
+    options.idle_timeout = milliseconds(30);
+  }
+  SECTION("for the server closed it") {
+    ends_idle = false;
+  }
+  w.make(options);
+  w.server.answers_all = false;
+  Asker slow(*w.pool);
+  w.run_until([&] { return w.server.asked.size() == 1; });
+  slow.transfer->pause();
+  auto [peer, id] = w.server.asked[0];
+  constexpr size_t kSize = 100 * 1024;
+  peer->answer(id, std::string(kSize, 'x'));
+  w.run_until([&] { return w.pool->idle() == 1; });
+  if (!ends_idle) peer->stream->close();
+  w.run_until([&] { return w.pool->idle() == 0; });
+  CHECK(slow.body.empty());
+  slow.transfer->resume();
+  w.run_until([&] { return slow.over; });
+  CHECK(slow.body.size() == kSize);
+}
+
+TEST_CASE("http2 links: a connection in doubt that answers takes what has waited meanwhile") {
+  World w;
+  PoolOptions options;
+  options.most_connections = 1;
+  options.connect_timeout = milliseconds(4000);
+  w.make(options);
+  w.warm();
+  w.server.answers_all = false;
+  auto silent = w.ask(1);
+  w.run_until([&] { return w.server.asked.size() == 2; });
+  w.server.peers[0]->stream->pause_reading();
+  const auto since = w.loop.now();
+  w.run_until([&] { return w.loop.now() - since > milliseconds(1100); });
+  silent[0]->leave();
+  const auto next = w.ask(1);
+  w.run_until([&] { return w.loop.now() - since > milliseconds(1200); });
+  CHECK(next[0]->sent == 0);
+  w.server.answers_all = true;
+  w.server.peers[0]->stream->start_reading();
+  w.run_all(next);
+  CHECK(next[0]->body == "ok");
+  CHECK(w.server.peers.size() == 1);
+}
+
+TEST_CASE("http2 links: a connection without a stream for calls that were given up ends") {
+  World w;
+  PoolOptions options;
+  options.most_connections = 1;
+  w.make(options);
+  w.warm();
+  w.server.answers_all = false;
+  FrameServer::Peer& peer = *w.server.peers[0];
+  peer.stream->pause_reading();
+  std::vector<std::unique_ptr<Asker>> all;
+  for (int i = 0; i < 90; ++i)
+    all.push_back(std::make_unique<Asker>(*w.pool, std::string(60000, 'y')));
+  w.run_until([&] { return all.front()->sent == 1; });
+  const nghttp2_settings_entry none{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 0};
+  nghttp2_submit_settings(peer.session.raw(), NGHTTP2_FLAG_NONE, &none, 1);
+  peer.flush();
+  w.run_until([&] { return w.pool->full(); });
+  all.clear();
+  peer.stream->start_reading();
+  w.run_until([&] { return w.server.ends == 1; });
+  w.server.answers_all = true;
+  const auto next = w.ask(1);
+  w.run_all(next);
+  CHECK(next[0]->body == "ok");
+}
+
 }  // namespace lineward::upstream
