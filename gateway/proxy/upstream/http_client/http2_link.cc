@@ -302,6 +302,8 @@ void Http2Link::request(LinkStream& stream, std::string text) {
   }
   if (id < 0) {
     stream.disconnect();
+    if (is_idle()) idle_at_ = loop_.now();
+    later();
     return stream.lose_later({.text = "has no stream for the request", .unprocessed = true});
   }
   entry->id = id;

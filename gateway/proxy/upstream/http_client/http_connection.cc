@@ -154,6 +154,10 @@ void HttpConnection::close() {
   if (stream_) stream_->close();
 }
 
+bool HttpConnection::is_unprocessed() const {
+  return busy_ && shared_ != nullptr && shared_->loss().unprocessed;
+}
+
 void HttpConnection::on_drained() {
   if (!busy_ || drained_told_ || closed_ || (tls_context_ && !tls_ready_)) return;
   drained_told_ = true;

@@ -73,6 +73,10 @@ class HttpConnection final : public net::StreamCallbacks {
   }
   // No byte arrived while it was idle, as far as the kernel knows now.
   bool quiet() const { return connected() && socket_ != nullptr && socket_->quiet(); }
+  // The last request failed, and the server did not process it (HTTP/2): it may be sent again.
+  bool is_unprocessed() const;
+  // Others share the connection: its server may leave single requests unprocessed.
+  bool is_shared() const { return shared_ != nullptr; }
   const std::string& address() const { return address_; }
   // The server's Keep-Alive timeout (Keep-Alive: timeout=N), less a second.
   std::optional<std::chrono::milliseconds> idle_limit() const { return idle_limit_; }

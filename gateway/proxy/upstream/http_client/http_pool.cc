@@ -91,7 +91,7 @@ bool HttpTransfer::ask_again(const http::ResponseInfo& info) {
 void HttpTransfer::say_again() {
   connection_->close();
   pool_.loop().retire(std::move(connection_));
-  sent_ = false;
+  sent_ = is_repeated_ = false;
   const bool missing =
       pool_.credentials_ != nullptr && pool_.credentials_->state() == RequestCredentials::State::missing;
   missing ? await_credentials() : begin(false);
@@ -158,7 +158,7 @@ void HttpTransfer::on_connected() {
   std::string head = pool_.render_head(request_, authorization_);
   connection_->send(std::move(head), request_.body);
   const bool may_be_redirected = pool_.liberal_ && request_.body.size() <= kRepeatable;
-  if (!reused_ && credentials == nullptr && !may_be_redirected) {
+  if (!reused_ && credentials == nullptr && !may_be_redirected && !connection_->is_shared()) {
     is_given_away_ = true;
     StringPool::give(std::move(request_.body));  // it cannot be needed for a repetition
     held_.set(0);
@@ -213,11 +213,12 @@ void HttpTransfer::on_response_complete() {
 }
 
 void HttpTransfer::on_connection_failed(const core::Failure& fault) {
+  // The server closed the idle connection just before its reuse, or did not take the request.
+  const bool may_repeat = (reused_ && fault.nothing_sent) || connection_->is_unprocessed();
   pool_.loop().retire(std::move(connection_));
   pool_.look_again();
   if (quiet_) return end_quietly();
-  if (reused_ && fault.nothing_sent) {
-    // The server closed the idle connection just before its reuse.
+  if (may_repeat && !std::exchange(is_repeated_, true)) {
     sent_ = false;
     return begin(true);
   }

@@ -166,6 +166,7 @@ class HttpTransfer final : public Pooled<HttpTransfer> {
   uint32_t refusals_ = 0;
   uint32_t redirects_ = 0;
   std::unique_ptr<BodyInflater> inflater_;
+  bool is_repeated_ = false;     // on another connection, once
   bool is_given_away_ = false;   // its body cannot be sent again
   bool is_servers_own_ = false;  // addressed to the server's own target before a redirect
   bool is_stream_ = false;

@@ -428,4 +428,43 @@ TEST_CASE("http2 links: a connection without a stream for calls that were given 
   CHECK(next[0]->body == "ok");
 }
 
+TEST_CASE("http2 links: what the server did not process is repeated once, on a new connection too") {
+  struct Observer final : PoolObserver {
+    void on_response(const http::ResponseInfo&) override { ++responses; }
+    void on_broken(const core::Failure&) override { ++broken; }
+    int responses = 0, broken = 0;
+  } seen;
+  const bool is_refused = GENERATE(true, false), is_answered = GENERATE(true, false);
+  World w;
+  w.make();
+  w.pool->observe(seen);
+  w.server.answers_all = false;
+  Asker one(*w.pool);
+  w.run_until([&] { return w.server.asked.size() == 1; });
+  auto [peer, id] = w.server.asked[0];
+  if (is_refused) {
+    peer->reset(id, NGHTTP2_REFUSED_STREAM);
+  } else {  // above the last stream of a GOAWAY
+    nghttp2_submit_goaway(peer->session.raw(), NGHTTP2_FLAG_NONE, 0, NGHTTP2_NO_ERROR, nullptr, 0);
+    peer->flush();
+  }
+  w.run_until([&] { return w.server.asked.size() == 2; });
+  CHECK(w.server.peers.size() == 2);
+  CHECK(seen.broken == 0);
+  std::tie(peer, id) = w.server.asked[1];
+  CHECK(peer->bodies[id] == "{}");
+  if (is_answered) {
+    peer->answer(id, "ok");
+    w.run_until([&] { return one.over; });
+    CHECK(one.body == "ok");
+    CHECK(seen.broken == 0);
+  } else {
+    peer->reset(id, NGHTTP2_REFUSED_STREAM);
+    w.run_until([&] { return one.over; });
+    CHECK(one.fault.nothing_sent);
+    CHECK(seen.broken == 1);
+  }
+  CHECK(w.server.asked.size() == 2);
+}
+
 }  // namespace lineward::upstream
