@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -59,6 +60,7 @@ Http2Link::Http2Link(net::Loop& loop, Http2LinkOwner& owner, Parts parts, const 
       address_(std::move(parts.address)),
       deadline_(parts.deadline),
       connect_limit_(parts.connect_limit),
+      quiet_(parts.quiet),
       limits_(limits),
       session_(http2::Session::Side::client, *this, limits.head_bytes),
       heard_at_(loop.now()),
@@ -308,6 +310,7 @@ void Http2Link::request(LinkStream& stream, std::string text) {
   }
   entry->id = id;
   stream.begun(*entry);
+  if (entries_.empty()) look_at_ = loop_.now() + quiet_;
   entries_.emplace(id, std::move(entry));
   ++unsent_;
   later();
@@ -489,6 +492,7 @@ void Http2Link::watch() {
   milliseconds due = milliseconds::max();
   if (!has_settings_) due = deadline_;
   if (is_idle()) due = std::min(due, idle_at_ + owner_.link_idle_timeout());
+  if (!entries_.empty()) due = std::min(due, look_at_);
   if (any_left_) {
     any_left_ = false;
     for (const auto& [id, entry] : entries_) {
@@ -543,6 +547,11 @@ void Http2Link::check() {
                                      address_, connect_limit_.count()),
                  .limit_ms = connect_limit_.count()});
   if (is_idle() && now - idle_at_ >= owner_.link_idle_timeout()) return finish();
+  // The kernel notices it by itself only if nothing was sent meanwhile.
+  if (!entries_.empty() && now >= look_at_) {
+    look_at_ = now + quiet_;
+    if (socket_->peer_is_silent(quiet_)) return on_end(-ETIMEDOUT);
+  }
   std::vector<LinkEntry*> unsent;
   if (unsent_ > 0 && is_full()) {
     for (const auto& [id, entry] : entries_) {

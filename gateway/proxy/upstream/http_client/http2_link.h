@@ -75,6 +75,7 @@ class Http2Link final : private net::StreamCallbacks, private http2::SessionEven
     std::string address;
     std::chrono::milliseconds deadline{0};  // for the server's first frame
     std::chrono::milliseconds connect_limit{0};
+    std::chrono::milliseconds quiet{5000};  // nine times as long, and its server is gone (peer_silence.h)
   };
 
   Http2Link(net::Loop& loop, Http2LinkOwner& owner, Parts parts, const http::ResponseLimits& limits);
@@ -154,7 +155,7 @@ class Http2Link final : private net::StreamCallbacks, private http2::SessionEven
   std::unique_ptr<net::TlsEngine> tls_;
   std::shared_ptr<void> lease_;
   const std::string address_;
-  const std::chrono::milliseconds deadline_, connect_limit_;
+  const std::chrono::milliseconds deadline_, connect_limit_, quiet_;
   const http::ResponseLimits limits_;
   http2::Session session_;
   std::unordered_map<int32_t, std::unique_ptr<LinkEntry>> entries_;
@@ -165,6 +166,7 @@ class Http2Link final : private net::StreamCallbacks, private http2::SessionEven
   size_t unsent_ = 0;                  // requests without a head that is sent
   uint64_t mark_ = 0;
   std::chrono::milliseconds heard_at_{0}, idle_at_{0}, due_{0};
+  std::chrono::milliseconds look_at_{0};  // with entries: whether the server is gone
   bool has_settings_ = false;
   bool was_heard_ = false;
   bool closing_ = false;

@@ -113,6 +113,7 @@ void Http2Links::keep(const net::Addresses& addresses) {
 void Http2Links::speaks_http2(HttpConnection& connection, Http2Link::Parts parts, std::string_view first) {
   openers_.erase(&connection);
   known_ = Known::http2;
+  parts.quiet = pool_.quiet();
   links_.push_back(std::make_unique<Http2Link>(pool_.loop(), *this, std::move(parts), pool_.limits()));
   Http2Link& link = *links_.back();
   pool_.note_link(1);

@@ -187,6 +187,7 @@ struct PoolOptions {
   net::ResolverOptions resolver;  // idle connections are compared with its answers at each lookup
   http::ResponseLimits limits;
   config::ServerHttp2 http2 = config::ServerHttp2::never;
+  std::chrono::milliseconds quiet{5000};           // of a shared connection: Http2Link::Parts
   metrics::UpstreamStats* stats = nullptr;         // counts broken messages; may be null
   std::string address;                             // of the host; empty: all that its name has
   std::shared_ptr<UselessMessages> useless = {};   // shared with other pools; null: its own
@@ -246,6 +247,7 @@ class HttpPool {
   // For Http2Links.
   const http::ResponseLimits& limits() const { return options_.limits; }
   std::chrono::milliseconds idle_timeout() const { return options_.idle_timeout; }
+  std::chrono::milliseconds quiet() const { return options_.quiet; }
   size_t most_idle() const { return options_.idle_connections; }
   bool is_at_limit() const { return *open_ >= options_.most_connections; }
   void start(HttpConnection& connection);

@@ -1,5 +1,9 @@
 #include "proxy/upstream/http_client/http2_links.h"
 
+#include <linux/filter.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
@@ -465,6 +469,31 @@ TEST_CASE("http2 links: what the server did not process is repeated once, on a n
     CHECK(seen.broken == 1);
   }
   CHECK(w.server.asked.size() == 2);
+}
+
+TEST_CASE("http2 links: a server on a lost machine is noticed, with a call on its way to it") {
+  World w;
+  PoolOptions options;
+  options.quiet = milliseconds(100);
+  w.make(options);
+  w.warm();
+  w.server.answers_all = false;
+  const auto listen = w.ask(1);
+  w.run_until([&] { return w.server.asked.size() == 2; });
+  // The kernel throws away what comes for it, and acknowledges nothing.
+  const int gone = w.server.peers[0]->stream->detach(nullptr);
+  REQUIRE(gone >= 0);
+  sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+  const sock_fprog program{1, &nothing};
+  REQUIRE(setsockopt(gone, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0);
+  const auto call = w.ask(1);
+  w.run_until([&] { return listen[0]->over && call[0]->over; });
+  for (const Asker* one : {listen[0].get(), call[0].get()}) {
+    CHECK(one->fault.reason == mcp::EndReason::upstream_unreachable);
+    CHECK(one->fault.text == "broke the connection: Connection timed out");
+    CHECK_FALSE(one->fault.nothing_sent);
+  }
+  ::close(gone);
 }
 
 }  // namespace lineward::upstream
