@@ -189,6 +189,7 @@ bool HttpUpstream::pump(SessionGroup& group, size_t most) {
       if (group.is_ready() && call.is_listen() && std::exchange(call.health_probe, false))
         health_.probe_withdrawn();
       if (group.is_ready() && groups_.answers(group, call)) continue;
+      if (full = groups_.awaits_origin(group); full) break;
       if (!groups_.takes(group, call)) break;
     }
     if (auto failure = calls_.refuses(group, call)) {

@@ -389,6 +389,11 @@ std::optional<core::Failure> SessionGroups::refusal_of_another() {
   return std::nullopt;
 }
 
+// With a single origin a session is opened in any case, and its calls wait.
+bool SessionGroups::awaits_origin(const SessionGroup& group) const {
+  return !group.session() && parts_.origins.are_several() && parts_.origins.full();
+}
+
 bool SessionGroups::takes(SessionGroup& group, HttpCall& call) {
   bool first = call.request.method == Method::initialize && !group.own_handshake;
   if (!group.session()) {

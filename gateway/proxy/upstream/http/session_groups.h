@@ -85,6 +85,8 @@ class SessionGroups {
   void close_session(SessionGroup& group);
   // limits.maxSessions is reached.
   bool is_full() const;
+  // It has no session, and no origin has a connection free for one: on_freed() pumps.
+  bool awaits_origin(const SessionGroup& group) const;
   // Whether the session is ready for the first waiting call; if not, prepares it.
   bool takes(SessionGroup& group, HttpCall& call);
   // Answers a call here that the server need not see, and removes it from the queue: server information, and

@@ -421,6 +421,7 @@ void HttpPool::give_back(std::unique_ptr<HttpConnection> connection) {
   });
   idle_.push_back({std::move(connection), until, loop_.turn()});
   if (!sweeper_.running()) sweeper_.start(kSweepEvery, [this] { sweep(); });
+  on_room();
 }
 
 // The server may have moved: its name is resolved again before the next connection.

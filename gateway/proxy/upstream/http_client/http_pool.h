@@ -238,7 +238,7 @@ class HttpPool {
   // The limiter of connections that are streams without an end of their own.
   StreamLimiter& streams() { return streams_; }
   // The connection limit is reached, and no connection is idle. Only the owner enforces it; `freed` notifies
-  // the owner when that is over.
+  // the owner when that is over, or may be.
   bool full() const { return is_at_limit() && idle_.empty() && !(http2_ && http2_->has_room()); }
   void on_freed(std::function<void()> freed) { freed_ = std::move(freed); }
   // Closes idle connections, and those about to become idle.
@@ -251,7 +251,7 @@ class HttpPool {
   size_t most_idle() const { return options_.idle_connections; }
   bool is_at_limit() const { return *open_ >= options_.most_connections; }
   void start(HttpConnection& connection);
-  // A request finds a stream again.
+  // A request finds a stream again, or an idle connection.
   void on_room();
   void note_link(int more);
   void note_request() {

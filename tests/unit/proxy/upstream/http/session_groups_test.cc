@@ -86,6 +86,52 @@ TEST_CASE("a server has so many sessions and no more") {
   CHECK(world.wait_for([&] { return one.over(); }));
 }
 
+TEST_CASE("a session waits while all connections of all origins are in use") {
+  HttpWorld world(Era::legacy);
+  world.server.isolation = config::Isolation::principal;
+  world.server.limits.max_connections = 2;
+  world.server.urls = {{world.fake->url()}};
+  Asker one, two;
+  core::UpstreamRequest first = world.request(Era::modern, "one"), second = world.request(Era::modern, "two");
+  first.scope.principal = "ada";
+  second.scope.principal = "bob";
+  world.start(std::move(first), one);
+  REQUIRE(world.heard_of(1));
+  REQUIRE(world.wait_for([&] { return world.fake->streams.size() == 1; }));
+  world.start(std::move(second), two);
+  world.turn();
+  const auto waits = [&] { return !two.phases.empty() && two.phases.back() == core::CallPhase::queued; };
+  REQUIRE(world.wait_for([&] { return waits() || two.over(); }));
+  REQUIRE(waits());
+  world.fake->result(world.asked(0));
+  REQUIRE(world.wait_for([&] { return one.over(); }));
+  REQUIRE(world.heard_of(2));
+  world.fake->result(world.asked(1));
+  CHECK(world.wait_for([&] { return two.over(); }));
+  CHECK_FALSE(two.failed);
+}
+
+TEST_CASE("a call that waits for a connection gets that of a message of Lineward's own") {
+  HttpWorld world(Era::legacy);
+  world.server.limits.max_connections = 2;
+  Asker one, two;
+  core::Call& call = world.start(world.request(Era::modern, "one"), one);
+  REQUIRE(world.heard_of(1));
+  REQUIRE(world.wait_for([&] { return world.fake->streams.size() == 1; }));
+  call.cancel("enough");
+  REQUIRE(world.heard_of(2));
+  CHECK(world.asked(1).rpc() == "notifications/cancelled");
+  world.start(world.request(Era::modern, "two"), two);
+  REQUIRE(world.wait_for([&] { return !two.phases.empty(); }));
+  CHECK(two.phases.back() == core::CallPhase::queued);
+  const auto since = world.loop.now();
+  world.fake->respond(world.asked(1), 202);
+  REQUIRE(world.heard_of(3));
+  CHECK(world.loop.now() - since < milliseconds(2000));
+  world.fake->result(world.asked(2));
+  CHECK(world.wait_for([&] { return two.over(); }));
+}
+
 TEST_CASE("a legacy client's session that it never initialised is none") {
   HttpWorld world(Era::legacy);
   Asker caller;
