@@ -168,8 +168,8 @@ void HttpEraProber::decided(EraVerdict verdict, const core::Failure& failure) {
   patience_.stop();
   ++round_;  // a pending second request decides nothing any more
   const bool is_modern = verdict.known && verdict.era == mcp::Era::modern;
-  if (std::string id = std::exchange(session_, {}); !is_modern && probed_)
-    end_session(std::move(id), *probed_);
+  const auto at = std::exchange(probed_, nullptr);  // it may leave now
+  if (std::string id = std::exchange(session_, {}); !is_modern && at) end_session(std::move(id), *at);
   if (verdict.known) parts_.health.is_back();
   if (auto done = std::exchange(done_, nullptr)) done(std::move(verdict), failure);
 }

@@ -59,7 +59,7 @@ class HttpEraProber final : public EraProber {
   bool tried_ = false;                  // `initialize` was sent
   bool trying_ = false;                 // and is in progress
   std::string session_;                 // the id in the answer to the probe
-  std::shared_ptr<OriginUse> probed_;   // the origin of the probe
+  std::shared_ptr<OriginUse> probed_;   // the origin of the probe; null: decided
   net::Lifetime lifetime_;
 };
 
