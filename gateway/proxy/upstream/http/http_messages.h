@@ -42,6 +42,7 @@ struct MessagesEnd {
   bool is_stream = false;
   std::string dropped;           // why the last non-MCP event or array element was dropped
   bool flooded = false;          // for `failed`: the server sent too much that is of no use to any client
+  bool held_back = false;        // for `failed`: its request waited in Lineward to the end of its time
   bool no_such_method = false;   // for `refused`: its body is a JSON-RPC error −32601
   core::HeaderFields challenge;  // for 401, 403 and 429: WWW-Authenticate, Retry-After
 };
@@ -87,6 +88,7 @@ class HttpMessages final : public HttpTransferCallbacks, public Pooled<HttpMessa
   void resume() {
     if (transfer_) transfer_->resume();
   }
+  bool is_held_back() const { return transfer_ != nullptr && transfer_->is_held_back(); }
   bool sent() const { return transfer_ != nullptr && transfer_->sent(); }
   int status() const { return status_; }
   bool is_stream() const { return sse_ != nullptr; }

@@ -63,7 +63,8 @@ void HttpSubRequest::ran_out() {
       .status = messages_ ? messages_->status() : kAccepted,
       .fault = {.reason = mcp::EndReason::timeout_startup,
                 .text = fmt::format("did not answer within {} ms{}", plan_.limit.count(), named),
-                .nothing_sent = !was_sent}};
+                .nothing_sent = !was_sent},
+      .held_back = messages_ && messages_->is_held_back()};
   auto tell = std::exchange(plan_.late, nullptr);
   if (!tell || !was_sent) {
     if (messages_) messages_->close();

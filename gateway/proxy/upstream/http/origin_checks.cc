@@ -49,7 +49,8 @@ void OriginChecks::check(Origin& origin) {
   plan.done =
       lifetime_.guard([this, at = &origin](const std::optional<mcp::Message>&, const MessagesEnd& end) {
         under_way_ &= ~at->bit();
-        if (end.status == 0 && end.fault.reason == mcp::EndReason::timeout_startup) at->timed_out();
+        const bool is_late = end.status == 0 && end.fault.reason == mcp::EndReason::timeout_startup;
+        if (is_late && !end.held_back) at->timed_out();
       });
   parts_.sub_requests.run(std::move(plan));
 }

@@ -31,6 +31,7 @@ HttpConnection::HttpConnection(net::Loop& loop, const HttpUrl& url, const http::
 void HttpConnection::connect(net::Resolver* resolver, const HttpProxy* proxy,
                              std::shared_ptr<net::TlsContext> tls, milliseconds limit) {
   handshake_limit_.stop();
+  waits_ = false;
   proxy_ = proxy;
   tls_context_ = std::move(tls);
   connect_limit_ = limit;
@@ -195,6 +196,7 @@ void HttpConnection::speak_http2(std::string_view first) {
 void HttpConnection::attach(std::unique_ptr<LinkStream> stream) {
   links_ = nullptr;
   handshake_limit_.stop();
+  waits_ = false;
   tls_ready_ = true;
   shared_ = stream.get();
   stream_ = std::move(stream);
@@ -208,11 +210,13 @@ void HttpConnection::join(std::unique_ptr<LinkStream> stream) {
 
 void HttpConnection::wait(milliseconds limit) {
   connect_limit_ = limit;
+  waits_ = true;
   handshake_limit_.start(
       limit, [this] { connect_timed_out("has no connection: no HTTP/2 stream was free in time"); });
 }
 
 void HttpConnection::fail_waiting(const core::Failure& fault) {
+  waits_ = false;
   fail(fault.reason, fault.text, fault.limit_ms);
 }
 

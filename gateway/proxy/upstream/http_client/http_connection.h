@@ -47,6 +47,8 @@ class HttpConnection final : public net::StreamCallbacks {
   // Instead of connect(): one of three follows, join(), fail_waiting() or connect(). `limit` as there.
   void wait(std::chrono::milliseconds limit);
   void fail_waiting(const core::Failure& fault);
+  // It waits for a stream of a connection, or was closed while it did.
+  bool waits() const { return waits_; }
   // Instead of connect(): it is a stream.
   void attach(std::unique_ptr<LinkStream> stream);
   // The same, and its owner is told that it is connected.
@@ -121,6 +123,7 @@ class HttpConnection final : public net::StreamCallbacks {
   std::optional<std::chrono::milliseconds> idle_limit_;
   std::shared_ptr<void> lease_;
   uint64_t sent_before_ = 0;  // bytes sent before this request
+  bool waits_ = false;        // for a stream
   bool tls_ready_ = false;
   bool busy_ = false;  // between send() and the end of the response
   bool drained_told_ = false;

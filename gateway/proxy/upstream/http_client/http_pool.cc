@@ -215,6 +215,7 @@ void HttpTransfer::on_response_complete() {
 void HttpTransfer::on_connection_failed(const core::Failure& fault) {
   // The server closed the idle connection just before its reuse, or did not take the request.
   const bool may_repeat = (reused_ && fault.nothing_sent) || connection_->is_unprocessed();
+  const bool was_held_back = is_held_back();
   pool_.loop().retire(std::move(connection_));
   pool_.look_again();
   if (quiet_) return end_quietly();
@@ -223,7 +224,7 @@ void HttpTransfer::on_connection_failed(const core::Failure& fault) {
     return begin(true);
   }
   closed_ = true;
-  if (pool_.observer_ != nullptr && !is_stream_) pool_.observer_->on_broken(fault);
+  if (pool_.observer_ != nullptr && !is_stream_ && !was_held_back) pool_.observer_->on_broken(fault);
   owner_->on_transfer_failed(fault);
 }
 

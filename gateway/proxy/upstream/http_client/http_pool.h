@@ -84,7 +84,8 @@ class PoolObserver {
  public:
   // A response has begun, other than one that is repeated with new credentials or at another path.
   virtual void on_response(const http::ResponseInfo& info) = 0;
-  // No connection, or it broke before the response was complete; an event stream may break at any time.
+  // No connection, or it broke before the response was complete; an event stream may break at any time. A
+  // request that Lineward held back until it was given up is none of these.
   virtual void on_broken(const core::Failure& fault) = 0;
 
  protected:
@@ -120,6 +121,8 @@ class HttpTransfer final : public Pooled<HttpTransfer> {
     if (connection_) connection_->resume();
   }
   bool sent() const { return sent_; }
+  // It waits in Lineward, for credentials or a stream of a connection: its server has nothing to do with it.
+  bool is_held_back() const { return waits_ || (connection_ && connection_->waits()); }
   // The response's body is compressed, and delivered inflated.
   bool inflates() const { return inflater_ != nullptr; }
   // `text` without the secrets of this request: a server's refusal of a key may contain the key.

@@ -308,6 +308,31 @@ struct OurToken final : RequestCredentials {
 
 }  // namespace
 
+TEST_CASE("a request that waits for a token is held back, and no server is at fault") {
+  struct NoToken final : RequestCredentials {
+    State state() override { return State::missing; }
+    const std::string& authorization() const override { return value; }
+    void fetch(std::function<void(const std::string& fault)> then) override { done = std::move(then); }
+    bool refused(const std::string&, const http::ResponseInfo&) override { return false; }
+    std::string value;
+    std::function<void(const std::string& fault)> done;
+  } token;
+  net::Loop loop;
+  {
+    auto url = parse_http_url("http://127.0.0.1:1/mcp");
+    REQUIRE(url);
+    HttpPool pool(loop, *url, nullptr, {});
+    pool.use(token);
+    Owner owner(loop);
+    owner.transfer = std::make_unique<HttpTransfer>(pool, HttpRequest{"POST", {}, "{}"}, owner);
+    CHECK(owner.transfer->is_held_back());
+    token.done("");
+    CHECK_FALSE(owner.transfer->is_held_back());
+    owner.transfer->close();
+  }
+  loop.close_all();
+}
+
 TEST_CASE("a token that Lineward got stands in the place of every other Authorization") {
   net::Loop loop;
   {
