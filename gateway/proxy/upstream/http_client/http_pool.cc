@@ -22,7 +22,7 @@ constexpr size_t kQuietBytes = 64 * 1024;
 constexpr size_t kMaxFinishing = 64;
 constexpr uint32_t kMaxRefusals = 2;   // of credentials, for one request
 constexpr uint32_t kMaxRedirects = 3;  // likewise
-// A longer request on a new connection is not kept until its response arrives.
+// A longer request on a new connection is not kept until its response arrives, unless it is a stream.
 constexpr size_t kRepeatable = 64 * 1024;
 constexpr milliseconds kSweepEvery{1000};
 
