@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <optional>
 
 #include "config/load_levels.h"
@@ -278,6 +279,8 @@ void ClientConnection::on_end(int error) {
   const net::TlsSession* session = is_stream_ || !stream_ ? nullptr : stream_->tls();
   if (session != nullptr && session->state() == net::TlsSession::State::failed)
     note_tls_failure(session->fault());
+  // Its HTTP/2 connection has cut it.
+  if (error == -ETIMEDOUT && is_stream_) return cut(mcp::EndReason::client_too_slow);
   note_client_end();
   close();
 }

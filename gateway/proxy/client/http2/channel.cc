@@ -126,13 +126,12 @@ uint16_t Channel::local_port() const {
 
 void Channel::lose_connection() {
   connection_ = nullptr;
-  stream_ = nullptr;
-  end(-ECONNRESET);
+  leave();
 }
 
 void Channel::leave() {
-  stream_ = nullptr;
-  end(-ECONNRESET);
+  const Http2Stream* stream = std::exchange(stream_, nullptr);
+  end(stream != nullptr && stream->too_slow ? -ETIMEDOUT : -ECONNRESET);
 }
 
 void Channel::finished(bool reusable) {

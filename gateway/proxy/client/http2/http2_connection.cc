@@ -521,12 +521,15 @@ void Http2Connection::check() {
   if (backlog == 0 || taken != std::exchange(last_taken_, taken)) progress_at_ = now;
   if (now - progress_at_ >= limits_.write_timeout) {
     metrics::limit_reached(metrics::Limit::write_timeout);
+    for (const auto& [id, stream] : streams_)
+      stream->too_slow = true;
     return close();
   }
   // A client that opens no window for a stream. Channels count as much themselves, relays do not.
   for (const auto& [id, stream] : streams_) {
     if (stream->body.empty() || now - stream->progress_at < limits_.write_timeout) continue;
     metrics::limit_reached(metrics::Limit::write_timeout);
+    stream->too_slow = true;
     send_reset(*stream, NGHTTP2_CANCEL);
   }
   if (!streams_.empty() && stream_->peer_is_silent(std::max(limits_.keep_alive, kLeastCheck))) return close();

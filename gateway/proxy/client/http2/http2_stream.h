@@ -23,6 +23,7 @@ struct Http2Stream {
   StreamEnd* end = nullptr;                  // null: none yet, or it is gone
   http2::BodyQueue body;                     // of the answer
   std::chrono::milliseconds progress_at{0};  // when the client last took something, or had nothing to take
+  bool too_slow = false;                     // it is being cut for taking nothing
   size_t untaken = 0;            // bytes of the body that the client is not told to go on behind yet
   bool is_chunked = false;       // the request's body, in HTTP/1.1
   bool has_body = false;         // the whole request came
