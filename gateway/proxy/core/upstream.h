@@ -333,6 +333,9 @@ struct UpstreamParts {
   PermitSource* permits = nullptr;
   HopSource* hops = nullptr;
   PortableScopes* portable = nullptr;  // null: sessions of this scope are local to this process
+  // For Scope::bridged_session: all its requests are sent in the modern revision, so that it has no process
+  // or session of its own. False while that is undecided.
+  bool is_translated = false;
 };
 
 enum class UpstreamNotice : uint8_t {

@@ -89,7 +89,7 @@ uint64_t HttpUpstream::calls_here() const {
 
 std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
   if (auto other = era_.refusal(call.request)) return other;
-  const mcp::Era era = era_for(call.request);
+  const mcp::Era era = era_for(call.request.scope);
   if (SessionPlanner::is_stateless(call.request, era)) {
     groups_.join(groups_.get(planner_.stateless()), call);
     schedule_pump();
@@ -114,12 +114,12 @@ std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
   return std::nullopt;
 }
 
-mcp::Era HttpUpstream::era_for(const core::UpstreamRequest& request) {
+mcp::Era HttpUpstream::era_for(const core::Scope& scope) {
   const bool may_be_both = era_.is_modern() && server_.protocol_era == config::Era::automatic;
-  if (!may_be_both || !planner_.is_bridged(request)) return era_.era();
-  auto open = bridged_.find(request.scope.bridged_session);
+  if (!may_be_both || !planner_.is_bridged(scope)) return era_.era();
+  auto open = bridged_.find(scope.bridged_session);
   if (open == bridged_.end()) return era_.era();
-  const bool begins = groups_.of_client(request.scope) == nullptr;
+  const bool begins = groups_.of_client(scope) == nullptr;
   if (begins && loop_.now() < modern_only_until_) open->second.is_modern = true;
   return open->second.is_modern ? mcp::Era::modern : mcp::Era::legacy;
 }
@@ -225,10 +225,11 @@ void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeCallbacks& ow
 
 // Not portable: a session of several clients, which this process initialises, HTTP+SSE, which ends with its
 // stream, and a session at one of several origins.
-core::UpstreamParts HttpUpstream::parts(const core::Scope&) {
+core::UpstreamParts HttpUpstream::parts(const core::Scope& scope) {
   const bool is_portable = config::is_of_one_session(server_.isolation) && !groups_.speaks_sse() &&
                            !origins_.are_several() && !stopping_;
-  return {this, this, is_portable ? this : nullptr};
+  const bool is_translated = era_.is_modern() && era_for(scope) == mcp::Era::modern;
+  return {this, this, is_portable ? this : nullptr, is_translated};
 }
 
 void HttpUpstream::close_scope(const core::Scope& scope) {

@@ -104,7 +104,7 @@ class HttpUpstream final : public core::Upstream,
   std::optional<core::Failure> enqueue(HttpCall& call);
   // The era in which this request is served. A server that speaks both eras serves legacy sessions in the
   // legacy era, including bridged ones: each is tried in that era until one was refused.
-  mcp::Era era_for(const core::UpstreamRequest& request);
+  mcp::Era era_for(const core::Scope& scope);
   uint64_t calls_here() const;  // counts for limits.maxInFlight and limits.maxQueue
   void note_hop();
   void schedule_pump() { pump_later_.schedule(); }

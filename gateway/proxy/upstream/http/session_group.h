@@ -57,7 +57,7 @@ class SessionPlanner {
   static bool is_stateless(const core::UpstreamRequest& request, mcp::Era era) {
     return !request.of_session() && era == mcp::Era::modern;
   }
-  bool is_bridged(const core::UpstreamRequest& request) const { return grouping_.is_bridged(request); }
+  bool is_bridged(const core::Scope& scope) const { return grouping_.is_bridged(scope); }
   const SessionPlan& stateless() const { return stateless_; }
 
  private:

@@ -8,6 +8,7 @@
 #include "foundation/json/json_splice.h"
 #include "foundation/log/log.h"
 #include "proxy/upstream/http_client/http_headers.h"
+#include "proxy/upstream/shared/caller_group.h"
 
 namespace lineward::upstream {
 namespace {
@@ -165,6 +166,7 @@ std::string ListenHub::key_of(const core::UpstreamRequest& request, bool apart) 
   key += '\n';
   if (apart) {
     key += request.scope.affinity + '\n' + request.scope.principal + '\n' + request.scope.session + '\n';
+    key += request.scope.bridged_session + '\n';
     key += json::compact(request.message.raw(Field::meta_client_capabilities));
   }
   key += request.of_gateway ? "\nown\n" : "\n";  // these keep no process
@@ -175,12 +177,13 @@ std::string ListenHub::key_of(const core::UpstreamRequest& request, bool apart) 
 
 // Callers do not share while the server's era is unknown, nor on legacy servers, where processes and sessions
 // belong to groups of callers. A listen for a legacy session is not shared either: the server's legacy
-// revisions serve the session even if it supports the modern one.
+// revisions serve the session even if it supports the modern one. The same holds for a session of an
+// aggregate with a process of its own.
 SharedListen* ListenHub::find(const core::UpstreamRequest& request, std::string& key) {
   using config::Isolation;
   bool apart = inner_->era() != mcp::Era::modern || request.of_session() ||
-               server_.isolation == Isolation::principal || server_.isolation == Isolation::session ||
-               server_.isolation == Isolation::call;
+               has_its_own(*inner_, server_, request.scope) || server_.isolation == Isolation::principal ||
+               server_.isolation == Isolation::session || server_.isolation == Isolation::call;
   key = key_of(request, apart);
   auto found = shared_.find(key);
   if (found != shared_.end()) return found->second.get();

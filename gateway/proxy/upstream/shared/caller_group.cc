@@ -45,7 +45,7 @@ CallerGroup CallerGrouping::of_legacy(const core::Scope& scope) {
 Result<CallerGroup, core::Failure> CallerGrouping::of(const core::UpstreamRequest& request, mcp::Era era) {
   if (request.of_session()) return of_legacy(request.scope);
   if (era == mcp::Era::modern) return of_modern(request.scope);
-  if (is_bridged(request)) return of_bridged(request);
+  if (is_bridged(request.scope)) return of_bridged(request);
   return translated(request);
 }
 

@@ -44,9 +44,10 @@ class CallerGrouping {
   static std::string key_of_session(const core::Scope& scope) {
     return "session:" + (scope.bridged_session.empty() ? scope.session : scope.bridged_session);
   }
-  // Whether this request's session has a process, or a session, of its own at a legacy server.
-  bool is_bridged(const core::UpstreamRequest& request) const {
-    return !request.scope.bridged_session.empty() && config::is_of_one_session(server_.isolation);
+  // Whether this scope's session has a process, or a session, of its own at a legacy server.
+  bool is_bridged(const core::Scope& scope) const { return is_bridged(server_, scope); }
+  static bool is_bridged(const config::Server& server, const core::Scope& scope) {
+    return !scope.bridged_session.empty() && config::is_of_one_session(server.isolation);
   }
   // The key of a modern client's group on a modern server, unless each call has its own.
   std::string key_of_modern(const core::Scope& scope) const;
@@ -65,5 +66,10 @@ class CallerGrouping {
   const config::Server& server_;
   uint64_t next_call_ = 1;
 };
+
+// Whether the scope's session is bridged, and has a process or a session of its own there, or may get one.
+inline bool has_its_own(core::Upstream& upstream, const config::Server& server, const core::Scope& scope) {
+  return CallerGrouping::is_bridged(server, scope) && !upstream.parts(scope).is_translated;
+}
 
 }  // namespace lineward::upstream

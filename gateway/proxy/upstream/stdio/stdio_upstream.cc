@@ -156,7 +156,7 @@ void StdioUpstream::doubt_era() {
 
 bool StdioUpstream::is_running_for(const core::UpstreamRequest& request) {
   const bool is_led = request.of_session() || era_.is_known();
-  return is_led && has_process_for(request, era_for(request), grouping_, groups_);
+  return is_led && has_process_for(request, era_for(request.scope), grouping_, groups_);
 }
 
 void StdioUpstream::on_era_known(TransportCall& call) {
@@ -175,7 +175,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Up
   // A running process is used even if the circuit is open: only starts are held back.
   const bool is_led = request.of_session() || era_.is_known();  // assigned to a group
   const bool needs_start = !health_.circuit_closed() &&
-                           !(is_led && has_process_for(request, era_for(request), grouping_, groups_));
+                           !(is_led && has_process_for(request, era_for(request.scope), grouping_, groups_));
   if (needs_start && !health_.try_now()) return Refused{health_.refusal()};
   auto call = std::make_unique<StdioCall>(*this, std::move(request), owner);
   if (!call->is_listen()) call->place.take(places_.shares(), call->request.account());
@@ -191,14 +191,18 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Up
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
 }
 
-mcp::Era StdioUpstream::era_for(const core::UpstreamRequest& request) {
+mcp::Era StdioUpstream::era_for(const core::Scope& scope) {
   const bool may_be_both = era_.is_modern() && server_.protocol_era == config::Era::automatic;
-  if (!may_be_both || !grouping_.is_bridged(request)) return era_.era();
-  auto open = bridged_.find(request.scope.bridged_session);
+  if (!may_be_both || !grouping_.is_bridged(scope)) return era_.era();
+  auto open = bridged_.find(scope.bridged_session);
   if (open == bridged_.end()) return era_.era();
-  const bool begins = groups_.of_session(request.scope) == nullptr;
+  const bool begins = groups_.of_session(scope) == nullptr;
   if (begins && loop_.now() < modern_only_until_) open->second.is_modern = true;
   return open->second.is_modern ? mcp::Era::modern : mcp::Era::legacy;
+}
+
+core::UpstreamParts StdioUpstream::parts(const core::Scope& scope) {
+  return {this, nullptr, nullptr, era_.is_modern() && era_for(scope) == mcp::Era::modern};
 }
 
 // As for a client's own `initialize` that was refused (ModernBridge).
@@ -220,7 +224,7 @@ bool StdioUpstream::serves_as_modern(InstanceGroup& group, const ProcessEnd& end
 
 std::optional<core::Failure> StdioUpstream::enqueue(StdioCall& call) {
   if (auto other = era_.refusal(call.request)) return other;
-  auto plan = grouping_.of(call.request, era_for(call.request));
+  auto plan = grouping_.of(call.request, era_for(call.request.scope));
   if (!plan) return plan.error();
   core::ScopeCallbacks* scope = nullptr;
   if (plan->bridged) {

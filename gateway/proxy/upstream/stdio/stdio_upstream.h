@@ -58,7 +58,7 @@ class StdioUpstream final : public core::Upstream,
             const core::HeaderFields& headers) override;
   core::ServerFacts facts() const override { return {era_.known_era(), true, era_.verdict().tells}; }
   core::UpstreamStatus status() const override;
-  core::UpstreamParts parts(const core::Scope&) override { return {this}; }
+  core::UpstreamParts parts(const core::Scope& scope) override;
   void notice(core::UpstreamNotice what) override;
   void stop(std::function<void()> done) override;
 
@@ -100,7 +100,7 @@ class StdioUpstream final : public core::Upstream,
   bool is_idle(const core::UpstreamStatus& status) const;
   // The era in which this request is served. A server that speaks both serves legacy sessions in the legacy
   // era, including bridged ones: each is tried so until one was refused.
-  mcp::Era era_for(const core::UpstreamRequest& request);
+  mcp::Era era_for(const core::Scope& scope);
   // Adds it to its group's queue, or returns why it is refused.
   std::optional<core::Failure> enqueue(StdioCall& call);
 

@@ -54,6 +54,7 @@ class CallBelow final : public core::Call {
 struct Below {
   std::optional<mcp::Era> era = mcp::Era::modern;
   core::Tells tells;
+  bool translates = false;  // bridged sessions (core::UpstreamParts)
   std::vector<core::UpstreamStatus::Process> processes;
   std::optional<core::Failure> refuses;
   std::vector<std::shared_ptr<BelowCall>> calls;
@@ -71,7 +72,9 @@ struct UpstreamBelow final : core::PassingUpstream {
     status.processes = below.processes;
     return status;
   }
-  core::UpstreamParts parts(const core::Scope&) override { return {}; }
+  core::UpstreamParts parts(const core::Scope&) override {
+    return {nullptr, nullptr, nullptr, below.translates};
+  }
   void notice(core::UpstreamNotice) override {}
   void stop(std::function<void()> done) override { done(); }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,

@@ -156,6 +156,36 @@ TEST_CASE("where the server keeps callers apart, or its era is not known, only t
   CHECK_FALSE(world.shares(std::move(asked)));
 }
 
+TEST_CASE("legacy sessions at many servers share a listen only if they have no process of their own") {
+  World world;
+  bool shares = false;
+  SECTION("the server serves them itself") {
+    world.config.isolation = GENERATE(config::Isolation::automatic, config::Isolation::session);
+  }
+  SECTION("they are translated") {
+    world.below.translates = true;
+    shares = true;
+  }
+  SECTION("all callers have one process") {
+    world.config.isolation = config::Isolation::shared;
+    shares = true;
+  }
+  core::UpstreamRequest asked = world.request();
+  asked.scope.bridged_session = "one";
+  CHECK(world.shares(std::move(asked)) == shares);
+  Caller first, second;
+  asked = world.request();
+  asked.scope.bridged_session = "one";
+  auto one = world.start(std::move(asked), first);
+  const size_t before = world.below.calls.size();
+  asked = world.request();
+  asked.scope.bridged_session = "two";
+  auto other = world.start(std::move(asked), second);
+  CHECK((world.below.calls.size() == before) == shares);
+  one->cancel("enough");
+  other->cancel("enough");
+}
+
 TEST_CASE("a listen that was opened before the era was known is shared once it is modern") {
   World world;
   world.below.era = std::nullopt;
