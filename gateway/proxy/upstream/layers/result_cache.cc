@@ -10,6 +10,7 @@
 #include "foundation/log/log.h"
 #include "protocol/mcp/cache_hints.h"
 #include "proxy/upstream/http_client/http_headers.h"
+#include "proxy/upstream/shared/caller_group.h"
 #include "proxy/upstream/shared/era_verdict.h"
 
 namespace lineward::upstream {
@@ -167,7 +168,7 @@ bool ResultCache::may_keep(const core::UpstreamRequest& request) const {
   if (request.of_gateway && request.method == Method::server_discover) return false;
   // A legacy server may ask its client something during a read: that concerns one caller only.
   return mcp::has_cache_hints(request.method) &&
-         (!mcp::may_ask(request.method) || inner_->era() == mcp::Era::modern);
+         (!mcp::may_ask(request.method) || !may_be_served_as_legacy(request));
 }
 
 std::string ResultCache::key_of(const core::UpstreamRequest& request, bool everybodys) const {
@@ -187,11 +188,16 @@ bool ResultCache::has_public_results() const {
   return server_.cache.trust_public && !config::tells_callers(server_);
 }
 
+// A server of both eras serves a legacy session by its legacy revisions, in a process of its own.
+bool ResultCache::may_be_served_as_legacy(const core::UpstreamRequest& request) const {
+  return inner_->era() != mcp::Era::modern || has_its_own(*inner_, server_, request.scope);
+}
+
 // The state name matters where the server has one state for each.
 std::string ResultCache::asker_of(const core::UpstreamRequest& request) const {
   std::string asker = request.scope.principal + '\n' + request.scope.session + '\n';
   if (server_.isolation == config::Isolation::session) asker += request.scope.affinity;
-  if (inner_->era() != mcp::Era::modern) asker += request.scope.bridged_session;
+  if (may_be_served_as_legacy(request)) asker += request.scope.bridged_session;
   return asker + '\n' + identity_of(server_, request.headers);
 }
 

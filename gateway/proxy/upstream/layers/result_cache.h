@@ -83,6 +83,7 @@ class ResultCache final : public core::PassingUpstream {
     MemoryCharge held{Held::cache};
   };
   bool may_keep(const core::UpstreamRequest& request) const;
+  bool may_be_served_as_legacy(const core::UpstreamRequest& request) const;
   std::string key_of(const core::UpstreamRequest& request, bool everybodys) const;
   std::string asker_of(const core::UpstreamRequest& request) const;
   bool concerns(const mcp::Message& notification, mcp::Method method, const std::string& uri) const;

@@ -171,6 +171,24 @@ TEST_CASE("a result is kept for its caller and its request") {
   CHECK_FALSE(world.remembers(std::move(asked)));
 }
 
+TEST_CASE("legacy sessions at many servers share answers only if they have no process of their own") {
+  World world;
+  world.below.translates = GENERATE(true, false);
+  auto of = [&](const std::string& session, core::UpstreamRequest made) {
+    made.scope.bridged_session = session;
+    return made;
+  };
+  world.fill(of("one", world.request()));
+  CHECK(world.remembers(of("one", world.request())));
+  CHECK(world.remembers(of("two", world.request())) == world.below.translates);
+  CHECK(world.remembers(world.request()) == world.below.translates);
+  // A read may have questions for that session's client.
+  Caller caller;
+  auto call = world.start(of("one", world.read("file:///a")), caller);
+  CHECK((world.below.last().owner != &caller) == world.below.translates);
+  call->cancel("enough");
+}
+
 TEST_CASE("revision and capabilities are part of what was asked") {
   World world;
   world.fill(world.request());
