@@ -39,7 +39,9 @@ class TransportCall : public core::OwnedCall, public ListenCall {
 
   core::CallFacts call_facts() const override { return {&request.message}; }
   const mcp::Message& listen_request() const override { return request.message; }
-  bool is_of_session() const override { return request.of_session(); }
+  bool is_of_session() const override {
+    return request.of_session() || !request.scope.bridged_session.empty();
+  }
   // Reported once when the phase changes.
   void phase(core::CallPhase phase) override;
   void message(mcp::Message message) override;  // not the final one
