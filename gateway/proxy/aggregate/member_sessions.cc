@@ -87,6 +87,10 @@ class MemberSession final : public core::ScopeCallbacks, public std::enable_shar
     MemberSessions::Session* its = sessions_ != nullptr ? sessions_->find(session()) : nullptr;
     return its != nullptr && its->owner.is_pinned();
   }
+  std::optional<std::chrono::milliseconds> unused_for() const override {
+    MemberSessions::Session* its = sessions_ != nullptr ? sessions_->find(session()) : nullptr;
+    return its == nullptr ? std::nullopt : its->owner.unused_for();
+  }
   std::optional<std::chrono::milliseconds> abandoned_for() const override {
     MemberSessions::Session* its = sessions_ != nullptr ? sessions_->find(session()) : nullptr;
     return its == nullptr ? std::nullopt : its->owner.abandoned_for();

@@ -67,7 +67,7 @@ void RemoteCallServer::fail(uint64_t number, core::Failure failure) {
 
 void RemoteCallServer::start(uint64_t number, core::UpstreamRequest request) {
   auto one = std::make_unique<InboundCall>(*this, number);
-  told_gone(request.scope.bridged_session, std::nullopt);
+  told_presence(request.scope.bridged_session, {});
   request.tag = core::remote_tag(request.tag, caller_);
   auto call = server_.start(std::move(request), *one);
   if (!call) return fail(number, std::move(call.error()));
@@ -156,18 +156,31 @@ void RemoteCallServer::InboundScope::on_scope_message(mcp::Message message,
       });
 }
 
-// No answer is older than a message that its client sent later: both come in order.
-std::optional<std::chrono::milliseconds> RemoteCallServer::InboundScope::abandoned_for() const {
-  call_server.table_.tell(
-      [id = scope.bridged_session](RemoteCallTable& table) { table.on_scope_presence(id); });
-  const auto told = std::exchange(gone, std::nullopt);
-  return call_server.loop_.now() - told_at <= kAnswerCounts ? told : std::nullopt;
+bool RemoteCallServer::InboundScope::is_answer_new() const {
+  return call_server.loop_.now() - told_at <= kAnswerCounts;
 }
 
-void RemoteCallServer::told_gone(const std::string& session, std::optional<std::chrono::milliseconds> gone) {
+// No answer is older than a message that its client sent later: both come in order.
+std::optional<std::chrono::milliseconds> RemoteCallServer::InboundScope::ask_again(
+    std::optional<std::chrono::milliseconds>& told) const {
+  call_server.table_.tell(
+      [id = scope.bridged_session](RemoteCallTable& table) { table.on_scope_presence(id); });
+  const auto once = std::exchange(told, std::nullopt);
+  return is_answer_new() ? once : std::nullopt;
+}
+
+std::optional<std::chrono::milliseconds> RemoteCallServer::InboundScope::unused_for() const {
+  return ask_again(presence.unused);
+}
+
+std::optional<std::chrono::milliseconds> RemoteCallServer::InboundScope::abandoned_for() const {
+  return ask_again(presence.abandoned);
+}
+
+void RemoteCallServer::told_presence(const std::string& session, const Presence& presence) {
   auto found = scopes_.find(session);
   if (found == scopes_.end()) return;
-  found->second->gone = gone;
+  found->second->presence = presence;
   found->second->told_at = loop_.now();
 }
 

@@ -50,11 +50,16 @@ class RemoteCallServer {
   // A session that is kept on the other worker.
   void open_scope(const core::Scope& scope);
   void close_scope(const core::Scope& scope);
-  // The answer to InboundScope::abandoned_for().
-  void told_gone(const std::string& session, std::optional<std::chrono::milliseconds> gone);
+  // A session's worker tells this about its client; as in core::ScopeCallbacks.
+  struct Presence {
+    bool is_pinned = true;
+    std::optional<std::chrono::milliseconds> unused = {}, abandoned = {};
+  };
+  // The answer to InboundScope::unused_for() and abandoned_for().
+  void told_presence(const std::string& session, const Presence& presence);
   void send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
             const core::HeaderFields& headers) {
-    told_gone(scope.bridged_session, std::nullopt);
+    told_presence(scope.bridged_session, {});
     server_.send(scope, client_era, message, headers);
   }
   void wake() { server_.notice(core::UpstreamNotice::wake); }
@@ -87,14 +92,17 @@ class RemoteCallServer {
         : call_server(its_server), scope(std::move(its_scope)) {}
     void on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) override;
     void on_scope_reset() override;
-    // As the session's worker answered the last time it was asked, if that was lately; asks it again. Each
-    // answer counts once.
+    // These are as the session's worker answered the last time it was asked, if that was lately.
+    bool is_pinned() const override { return !is_answer_new() || presence.is_pinned; }
+    // These two ask it again. Each answer counts once.
+    std::optional<std::chrono::milliseconds> unused_for() const override;
     std::optional<std::chrono::milliseconds> abandoned_for() const override;
+    std::optional<std::chrono::milliseconds> ask_again(std::optional<std::chrono::milliseconds>& told) const;
+    bool is_answer_new() const;
 
     RemoteCallServer& call_server;
     const core::Scope scope;
-    // For how long its client was gone, and when its worker said so.
-    mutable std::optional<std::chrono::milliseconds> gone;
+    mutable Presence presence;
     std::chrono::milliseconds told_at{0};
   };
   InboundCall* find(uint64_t number);

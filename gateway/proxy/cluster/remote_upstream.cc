@@ -183,9 +183,10 @@ void RemoteCallTable::on_scope_message(const std::string& session, RemoteMessage
 void RemoteCallTable::on_scope_presence(const std::string& session) {
   auto found = scopes_.find(session);
   if (found == scopes_.end()) return;
-  call_server_.tell([session, gone = found->second->abandoned_for()](RemoteCallServer& call_server) {
-    call_server.told_gone(session, gone);
-  });
+  const core::ScopeCallbacks& its = *found->second;
+  const RemoteCallServer::Presence presence{its.is_pinned(), its.unused_for(), its.abandoned_for()};
+  call_server_.tell(
+      [session, presence](RemoteCallServer& call_server) { call_server.told_presence(session, presence); });
 }
 
 void RemoteCallTable::on_scope_reset(const std::string& session) {

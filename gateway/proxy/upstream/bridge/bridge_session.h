@@ -84,6 +84,9 @@ class BridgeSession final : public core::ScopeCallbacks {
   void client_is_there();
   void on_scope_reset() override {}  // of one server among several: its questions are withdrawn by id
   bool is_pinned() const override { return owner_ != nullptr && owner_->is_pinned(); }
+  std::optional<std::chrono::milliseconds> unused_for() const override {
+    return owner_ == nullptr ? std::nullopt : owner_->unused_for();
+  }
   std::optional<std::chrono::milliseconds> abandoned_for() const override {
     return owner_ == nullptr ? std::nullopt : owner_->abandoned_for();
   }

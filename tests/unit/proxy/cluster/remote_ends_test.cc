@@ -188,12 +188,21 @@ TEST_CASE(
     server.open_scope(scope);
     const core::ScopeCallbacks& asked = *world.far.server->scope;
     CHECK_FALSE(asked.abandoned_for());
-    server.told_gone("s", std::chrono::milliseconds(90));
+    CHECK_FALSE(asked.unused_for());
+    CHECK(asked.is_pinned());
+    const RemoteCallServer::Presence gone{false, std::chrono::milliseconds(80),
+                                          std::chrono::milliseconds(90)};
+    server.told_presence("s", gone);
     CHECK(asked.abandoned_for() == std::chrono::milliseconds(90));
     CHECK_FALSE(asked.abandoned_for());
-    server.told_gone("s", std::chrono::milliseconds(90));
+    CHECK(asked.unused_for() == std::chrono::milliseconds(80));
+    CHECK_FALSE(asked.unused_for());
+    CHECK_FALSE(asked.is_pinned());
+    server.told_presence("s", gone);
     server.send(scope, mcp::Era::legacy, progress(1), {});
     CHECK_FALSE(asked.abandoned_for());
+    CHECK_FALSE(asked.unused_for());
+    CHECK(asked.is_pinned());
     server.close_scope(scope);
   });
 }
