@@ -69,7 +69,7 @@ std::string ToolUpstream::view_key(const core::UpstreamRequest& request) const {
   const bool has_its_own = server_.isolation == config::Isolation::session;
   std::string whose = request.scope.principal + "\n" + (has_its_own ? request.scope.affinity + "\n" : "");
   // A legacy session may have a process of its own, with other tools.
-  if (has_view()) whose += request.scope.session + "\n";
+  if (has_view()) whose += request.scope.session + "\n" + request.scope.bridged_session + "\n";
   return whose + key;
 }
 

@@ -537,6 +537,21 @@ TEST_CASE_METHOD(ToolWorld, "with a process for each session its tools are those
   CHECK(upstream->view_key(of("a")) == upstream->view_key(of("a")));
 }
 
+TEST_CASE_METHOD(ToolWorld, "with a view each legacy session has its own, at many servers too") {
+  auto of = [](const std::string& session, const std::string& bridged) {
+    core::UpstreamRequest made = request();
+    made.scope.session = session;
+    made.scope.bridged_session = bridged;
+    return made;
+  };
+  server.tools.only = GENERATE(config::ToolsOnly::all, config::ToolsOnly::read_only);
+  const bool apart = server.tools.only != config::ToolsOnly::all;
+  begin();
+  CHECK((upstream->view_key(of("a", "")) != upstream->view_key(of("b", ""))) == apart);
+  CHECK((upstream->view_key(of("", "a")) != upstream->view_key(of("", "b"))) == apart);
+  CHECK(upstream->view_key(of("", "a")) == upstream->view_key(of("", "a")));
+}
+
 TEST_CASE(
     "the request for a list keeps nothing of the call that it is for but what its client is, and that is "
     "counted") {
