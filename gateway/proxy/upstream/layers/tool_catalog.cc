@@ -22,10 +22,9 @@ using std::chrono::milliseconds;
 // on one server.
 constexpr size_t kMaxViews = 4096;
 constexpr size_t kMaxBytes = 32 << 20;
-// How long a list decides which tools are in a view, whatever ttlMs the server sends. Without ttlMs: the
-// longest.
+// The shortest time that a list decides which tools are in a view, whatever ttlMs the server sends. Without
+// ttlMs: the longest.
 constexpr milliseconds kLeastFresh{10000};
-constexpr milliseconds kMostFresh{300000};
 
 // The raw array of a page, with its position in the message.
 std::optional<std::string_view> tools_of(const mcp::Message& page) {
@@ -76,7 +75,8 @@ milliseconds freshness_of(const mcp::Message& page) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(raw.data(), raw.data() + raw.size(), value);
   const bool whole = !raw.empty() && error == std::errc() && end == raw.data() + raw.size();
-  return whole ? std::clamp(milliseconds(value), kLeastFresh, kMostFresh) : kMostFresh;
+  return whole ? std::clamp(milliseconds(value), kLeastFresh, ToolCatalog::kMostFresh)
+               : ToolCatalog::kMostFresh;
 }
 
 // Without its tools: the view outlives its callers, and is then charged to none of them.

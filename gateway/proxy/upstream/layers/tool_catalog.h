@@ -71,6 +71,8 @@ class ToolCatalog {
  public:
   static constexpr size_t kMaxTools = 5000;  // stored tools in one view
   static constexpr size_t kMaxNameBytes = 256;
+  // The longest time that a list decides which tools are in a view.
+  static constexpr std::chrono::milliseconds kMostFresh{300000};
 
   explicit ToolCatalog(std::string upstream) : upstream_(std::move(upstream)) {}
 

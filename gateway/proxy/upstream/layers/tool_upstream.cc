@@ -232,7 +232,8 @@ bool ToolUpstream::Listing::ask(std::string_view next) {
     for_view.changes = changes;
     for_view.now = upstream.loop_.now();
     for_view.names.clear();
-    for_view.fresh_until = milliseconds::max();
+    // An error or a result without tools is no list, but decides as one.
+    for_view.fresh_until = for_view.now + ToolCatalog::kMostFresh;
   }
   upstream.loop_.retire(std::move(call));
   place.reset();

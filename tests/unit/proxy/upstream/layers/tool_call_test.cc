@@ -552,6 +552,30 @@ TEST_CASE_METHOD(ToolWorld, "with a view each legacy session has its own, at man
   CHECK(upstream->view_key(of("", "a")) == upstream->view_key(of("", "a")));
 }
 
+TEST_CASE_METHOD(ToolWorld, "a list without tools decides for five minutes at most which tools a view has") {
+  server.tools.only = config::ToolsOnly::read_only;
+  std::string answer;
+  SECTION("the server does not know the method") {
+    answer = R"({"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method"}})";
+  }
+  SECTION("a result without an array of tools") {
+    answer = R"({"jsonrpc":"2.0","id":1,"result":{}})";
+  }
+  begin();
+  Caller caller;
+  const auto before = loop.now();
+  auto call = start(caller, request());
+  REQUIRE(asked(1, mcp::Method::tools_list));
+  below.last().answers(answer);
+  turn();
+  CHECK_FALSE(call->live());  // an unknown tool
+  CHECK(below.calls.size() == 1);
+  const ToolView& view = upstream->book().view(upstream->view_key(request()));
+  CHECK(view.known);
+  CHECK(view.fresh_until >= before + std::chrono::minutes(5));
+  CHECK(view.fresh_until <= loop.now() + std::chrono::minutes(5));
+}
+
 TEST_CASE(
     "the request for a list keeps nothing of the call that it is for but what its client is, and that is "
     "counted") {
