@@ -232,7 +232,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> AggregateUpstream::start(core
 
 void AggregateUpstream::send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
                              const core::HeaderFields& headers) {
-  if (client_era == mcp::Era::legacy) return member_sessions_.forward(scope, message);
+  if (client_era == mcp::Era::legacy) return member_sessions_.forward(scope, message, headers);
   for (const auto& member : members_) {
     if (auto refusal = member->too_large(message.bytes().size(), false)) {
       log::write(log::Level::info, "client.dropped",

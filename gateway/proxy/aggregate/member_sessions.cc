@@ -62,8 +62,12 @@ class MemberSession final : public core::ScopeCallbacks, public std::enable_shar
   }
   // Its server's messages are dropped from now on.
   void forget_sessions() { sessions_ = nullptr; }
-  void forward(const mcp::Message& message) {
-    if (lease_) member_->upstream.send(scope_, mcp::Era::legacy, message, {});
+  void forward(const mcp::Message& message, const core::ClientRequestPtr& by = nullptr,
+               const core::HeaderFields& headers = {}) {
+    if (!lease_) return;
+    core::Scope scope = scope_;
+    scope.by = by;
+    member_->upstream.send(scope, mcp::Era::legacy, message, member_->headers_for_it(headers));
   }
   void refuse(const mcp::Message& question) {
     auto refusal = mcp::Message::parse(
@@ -236,12 +240,13 @@ void MemberSessions::withdraw_all(const MemberSession& at, std::string_view why)
 
 // ---- from the client ----
 
-void MemberSessions::forward(const core::Scope& scope, const mcp::Message& message) {
+void MemberSessions::forward(const core::Scope& scope, const mcp::Message& message,
+                             const core::HeaderFields& headers) {
   Session* session = find(scope.affinity);
   if (session == nullptr) return;
   if (message.kind() == mcp::MessageKind::notification) {
     for (const auto& [name, at] : session->members)
-      at->forward(message);
+      at->forward(message, scope.by, headers);
     return;
   }
   auto found = session->questions.find(number_of(message));

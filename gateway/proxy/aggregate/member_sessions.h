@@ -41,7 +41,8 @@ class MemberSessions {
   // The server is no longer a member.
   void left(const std::string& member);
   // An answer of the session's client to a server's request; or a notification, for all its servers.
-  void forward(const core::Scope& scope, const mcp::Message& message);
+  // `headers`: those that may be forwarded to any member.
+  void forward(const core::Scope& scope, const mcp::Message& message, const core::HeaderFields& headers);
 
  private:
   friend class MemberSession;

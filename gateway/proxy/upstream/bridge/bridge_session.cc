@@ -323,19 +323,19 @@ void BridgeSession::forward(const mcp::Message& message, const core::HeaderField
     questions_.erase(found);
     return call->answered(*id, message);
   }
+  core::Scope scope = modern_scope();
+  scope.by = by;
   switch (mcp::method_of(message.method())) {
     case Method::initialized:
       if (server_) want_lists();
       return client_is_there();
     // A modern server's next question queries the roots again; legacy ones behind an aggregate are notified.
-    case Method::roots_list_changed: return inner().send(modern_scope(), mcp::Era::legacy, message, headers);
+    case Method::roots_list_changed: return inner().send(scope, mcp::Era::legacy, message, headers);
     case Method::progress: return;  // of a client's answer: it has no modern form
     default: break;
   }
   auto modern = mcp::Message::parse(mcp::legacy_message_for_modern(message, client_));
   if (!modern || !server_) return;
-  core::Scope scope = modern_scope();
-  scope.by = by;
   inner().send(scope, mcp::Era::modern, *modern, headers);
 }
 
