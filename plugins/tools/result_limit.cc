@@ -33,6 +33,21 @@ constexpr plugin::MetricRow kMetrics[] = {
 
 enum class Excess : uint8_t { refuse, cut };
 
+// Content as clients of any revision read it: the oldest one has it in `toolResult`.
+bool holds_result(std::string_view object) {
+  return json::member(object, "content") || json::member(object, "structuredContent") ||
+         json::member(object, "toolResult");
+}
+
+// A question for input, or the state of a task that a call has begun.
+bool is_no_result(Method method, std::string_view object) {
+  if (holds_result(object)) return false;
+  const std::string type = json::string_value(json::member(object, "resultType"));
+  if (type == "input_required") return true;
+  return method == Method::tools_call && !json::member(object, "result") &&
+         (type == "task" || json::member(object, "task"));
+}
+
 class ResultLimit final : public plugin::Plugin {
  public:
   explicit ResultLimit(const config::PluginEntry& entry)
@@ -55,6 +70,8 @@ class ResultLimit final : public plugin::Plugin {
     return tools_.empty() || std::any_of(tools_.begin(), tools_.end(),
                                          [&](const std::string& glob) { return glob_match(glob, tool); });
   }
+  // `result`: a part of the message.
+  void judge(const plugin::RequestInfo& facts, mcp::Message& message, std::string_view result);
   std::string why(std::string_view tool, const ResultSize& size) const;
 
   const std::vector<std::string> tools_;
@@ -105,23 +122,19 @@ std::string ResultLimit::why(std::string_view tool, const ResultSize& size) cons
       tool.empty() ? "" : fmt::format(" of {}", tool), what, limit);
 }
 
-// The result of a call, or within a task's state.
+// The result of a call is the whole; a task's state has it within. A result beside that counts too: clients
+// read either.
 void ResultLimit::judge(const plugin::RequestInfo& facts, mcp::Message& message) {
-  const std::string_view whole = message.raw(Field::result);
-  std::string_view result = whole;
-  if (facts.method != Method::tools_call) {
-    const auto within = json::member(whole, "result");
-    if (within && !within->empty() && within->front() == '{') result = *within;
-  }
-  // A question for input, or a task's state without a result, is no result of a tool.
-  const auto is_result = [&] {
-    const std::string type = json::string_value(json::member(result, "resultType"));
-    return (type.empty() || type == "complete") &&
-           (json::member(result, "content") || json::member(result, "structuredContent"));
-  };
+  const bool is_state = facts.method != Method::tools_call && facts.method != Method::tasks_result;
+  if (!is_state) return judge(facts, message, message.raw(Field::result));
+  if (const auto within = json::member(message.raw(Field::result), "result")) judge(facts, message, *within);
+  if (holds_result(message.raw(Field::result))) judge(facts, message, message.raw(Field::result));
+}
+
+void ResultLimit::judge(const plugin::RequestInfo& facts, mcp::Message& message, std::string_view result) {
   if (bounds_.items == 0 && result.size() <= bounds_.bytes) return;
   const ResultSize size = size_of_result(result, bounds_.items > 0);
-  if (!bounds_.exceeded_by(size) || !is_result()) return;
+  if (!bounds_.exceeded_by(size) || is_no_result(facts.method, result)) return;
   std::optional<std::string> changed;
   if (excess_ == Excess::cut) changed = cut_result(result, bounds_);
   ++(changed ? cut_ : refused_);
