@@ -107,6 +107,9 @@ ForwardRules::ForwardRules(const Server& server, bool plain_sidecar) : words_(wo
     withheld_.push_back(folded_header_name(name));
   for (const std::string& name : server.identity.withheld)
     withheld_.push_back(folded_header_name(name));
+  // A server may take another spelling for the fixed header, as CGI takes `X_Tenant` for `X-Tenant`.
+  for (const auto& [name, value] : server.headers)
+    withheld_.push_back(folded_header_name(name));
   // Trace context reveals nothing about the client, and a hop that omits it breaks the trace.
   names_ = {"traceparent", "tracestate"};
   if (plain_sidecar) names_.push_back("authorization");

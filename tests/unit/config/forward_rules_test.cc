@@ -43,6 +43,16 @@ TEST_CASE("names and globs add headers; a glob never adds a header that identifi
     CHECK_FALSE(all.passes(name));
 }
 
+TEST_CASE("a fixed header is withheld in every spelling that a server may take for it") {
+  Server server = http_server();
+  server.forward_headers = {"X-*", "X_Tenant"};
+  server.headers = {{"X-Tenant", "ours"}};
+  ForwardRules rules(server, false);
+  for (const char* name : {"X-Tenant", "x-tenant", "X_Tenant", "x-Tenant", "X.Tenant", "x~tenant"})
+    CHECK_FALSE(rules.passes(name));
+  CHECK(rules.passes("X-Tenants"));
+}
+
 TEST_CASE("the plain sidecar passes Authorization, unless the server has its own") {
   Server server = http_server();
   CHECK(ForwardRules(server, true).passes("authorization"));

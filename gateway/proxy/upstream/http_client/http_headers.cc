@@ -81,11 +81,12 @@ void each_modern_header(const mcp::Message& message, Field named_by, Add&& add) 
     add("Mcp-Name", mcp::encode_header_value(message.text(named_by)));
 }
 
-// A server may take this name for that of a header about the caller.
-bool names_identity(const config::Server& server, std::string_view name) {
+// A server may take this name for that of a fixed header, or of one about the caller.
+bool names_configured(const config::Server& server, std::string_view name) {
   const std::string folded = config::folded_header_name(name);
-  return std::any_of(server.identity.headers.begin(), server.identity.headers.end(),
-                     [&](const auto& one) { return config::folded_header_name(one.first) == folded; });
+  const auto is_it = [&](const auto& one) { return config::folded_header_name(one.first) == folded; };
+  return std::any_of(server.identity.headers.begin(), server.identity.headers.end(), is_it) ||
+         std::any_of(server.headers.begin(), server.headers.end(), is_it);
 }
 
 }  // namespace
@@ -109,12 +110,8 @@ Headers base_headers(const config::Server& server, HttpVerb verb) {
 Headers forwarded_headers(const config::Server& server, const ClientHeaders& client) {
   Headers headers;
   for (const auto& [name, value] : client) {
-    if (core::is_identity(name) || config::is_own_header(name)) continue;
-    if (!server.identity.headers.empty() && names_identity(server, name)) continue;
-    bool configured = std::any_of(server.headers.begin(), server.headers.end(), [&one = name](const auto& h) {
-      return equals_ignoring_case(h.first, one);
-    });
-    if (!configured) headers.push_back({name, value});
+    if (core::is_identity(name) || config::is_own_header(name) || names_configured(server, name)) continue;
+    headers.push_back({name, value});
   }
   for (const auto& [name, words] : server.identity.headers) {
     if (std::string value = core::identity_value(client, words); !value.empty())

@@ -43,10 +43,11 @@ TEST_CASE("configured headers never touch framing or MCP") {
 
 TEST_CASE("a configured header wins over a client's, and neither touches framing or MCP") {
   config::Server server;
-  server.headers = {{"authorization", "Bearer ours"}};
+  server.headers = {{"authorization", "Bearer ours"}, {"X-Fixed", "ours"}};
   Headers headers = forwarded_headers(server, {{"X-Tenant", "a"},
                                                {"X-Tenant", "b"},
                                                {"Authorization", "theirs"},
+                                               {"X_Fixed", "theirs"},
                                                {"Connection", "close"},
                                                {"Mcp-Session-Id", "theirs"}});
   REQUIRE(headers.size() == 2);
