@@ -60,6 +60,7 @@ class RateLimit final : public plugin::Plugin {
       : name_(entry.name),
         key_name_(entry.values.text("key")),
         servers_(entry.servers),
+        listeners_(entry.listeners),
         key_(std::move(key)),
         methods_(entry.values.list("methods")),
         tools_(entry.values.list("tools")),
@@ -170,7 +171,7 @@ class RateLimit final : public plugin::Plugin {
   }
 
   std::string name_, key_name_, policy_;
-  std::vector<std::string> servers_;
+  std::vector<std::string> servers_, listeners_;
   std::vector<KeyPart> key_;
   std::vector<std::string> methods_, tools_;
   std::shared_ptr<CommonTable> table_;
@@ -294,6 +295,8 @@ void RateLimit::on_refused(const core::RefusedRequest& request) {
   if (!counts_refused(request.reason)) return;
   if (!servers_.empty() && std::find(servers_.begin(), servers_.end(), request.server) == servers_.end())
     return;
+  const std::string_view at = request.listener.empty() ? config::kFirstListener : request.listener;
+  if (!listeners_.empty() && std::find(listeners_.begin(), listeners_.end(), at) == listeners_.end()) return;
   plugin::RequestInfo facts;
   facts.upstream = facts.endpoint = request.server;
   facts.peer = request.peer;

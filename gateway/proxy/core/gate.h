@@ -106,6 +106,7 @@ struct RefusedRequest {
   std::string_view why;
   const Caller* caller = nullptr;  // null: not authenticated, or not yet
   bool on_stdio = false;
+  std::string_view listener = {};  // the further listener that it came to; empty: `listen`, or stdio
 };
 
 class Gate {

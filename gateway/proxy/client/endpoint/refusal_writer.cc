@@ -78,6 +78,7 @@ void RefusalWriter::tell(const ClientConnection& connection, const Told& told) c
       .reason = told.reason,
       .why = told.why,
       .caller = caller,
+      .listener = connection.listener(),
   });
 }
 
@@ -93,6 +94,7 @@ void RefusalWriter::note_fault(const ClientConnection& connection, const Error& 
       .status = fault.code,
       .reason = mcp::EndReason::invalid_request,
       .why = fault.text,
+      .listener = connection.listener(),
   });
 }
 
