@@ -87,6 +87,7 @@ std::unique_ptr<HttpSession> SessionGroup::replace_session(std::unique_ptr<HttpS
 void SessionGroup::opened() {
   ++opened_;
   revive_ = false;
+  is_reclaimed_ = false;
   reopening_.opened();
 }
 

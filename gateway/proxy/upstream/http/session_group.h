@@ -180,7 +180,9 @@ class SessionGroup {
   bool is_busy() const { return has_calls() || is_listened() || scope_ != nullptr; }
   bool is_listened() const { return listens_here && !listens.empty(); }
   // A call waits, or a session is needed even without calls.
-  bool wants_pump() const { return !queue_.empty() || (!session_ && (is_listened() || revive_)); }
+  bool wants_pump() const {
+    return !queue_.empty() || (!session_ && ((is_listened() && !is_reclaimed_) || revive_));
+  }
   bool has_calls() const { return !calls_.empty() || !queue_.empty(); }
   // Whether Lineward opens a new session by itself when the server has lost this one.
   bool replays() const { return own_handshake || !http_status_visible_; }
@@ -198,6 +200,8 @@ class SessionGroup {
   ReopenPause& reopening() { return reopening_; }
   // A new session is opened without a call: it may carry notifications for its client.
   void revive() { revive_ = facade.has_handshake(); }
+  // Its session makes room for another one, and is not opened again for listens alone.
+  void reclaimed() { is_reclaimed_ = true; }
   // State of a client's own session: the next session gets it again, and the client is notified that
   // subscribed data may have changed meanwhile.
   void remember(const HttpCall& call);
@@ -227,6 +231,7 @@ class SessionGroup {
   std::chrono::milliseconds last_used_{0};
   std::chrono::milliseconds apart_until_{0};
   uint64_t opened_ = 0;  // number of sessions so far
+  bool is_reclaimed_ = false;
   bool revive_ = false;  // its client may get notifications while it makes no calls
   ReopenPause reopening_;
   std::unique_ptr<HttpSession> session_;

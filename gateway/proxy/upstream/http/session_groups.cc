@@ -345,6 +345,7 @@ SessionGroup* SessionGroups::unused_for_long() const {
   SessionGroup* oldest = nullptr;
   for (const auto& [key, group] : groups_) {
     if (group->scope() == nullptr || !group->is_ready() || group->has_calls()) continue;
+    if (group->listens_here && group->listens.need_server()) continue;
     if (group->session()->stream().is_shared()) continue;  // its client may be at another replica
     if (group->scope()->unused_for().value_or(std::chrono::milliseconds(-1)) < server_.reclaim_after)
       continue;
@@ -365,7 +366,9 @@ bool SessionGroups::reclaim() {
               {"why", "its session was idle, and made room for another"}});
   core::ScopeCallbacks& scope = *group->scope();
   scope.on_scope_reset();
+  group->listens.lost(group->session());
   group->session()->end();
+  group->reclaimed();
   close_session(*group);
   if (!group->replays()) scope.on_scope_ended();
   return true;
