@@ -26,7 +26,7 @@ void NameSync::take_news() {
   SharedNames& shared = *shared_;
   for (; claims_ < shared.claims_.size(); ++claims_)
     replica_.take(shared.claims_[claims_]);
-  // Those forgotten since would be forgotten here by the later ones.
+  // The later ones would make this worker forget those that are forgotten by now.
   seen_ = std::max(seen_, shared.forgotten_);
   for (; seen_ < shared.forgotten_ + shared.seen_.size(); ++seen_)
     replica_.take(shared.seen_[seen_ - shared.forgotten_]);

@@ -1,6 +1,6 @@
 // The names of one aggregate that several workers serve, so that all of them show each item under the same
-// name. Each worker has the whole of it, its NameMap, and reads that without a lock. What one of them adds is
-// added here first, in one order for all; the others take it over before they look at their own the next
+// name. Each worker has the whole of it, its NameMap, and reads that without a lock. A worker adds a name
+// here first, in one order for all. The others take it over before they look at their own names the next
 // time.
 //
 // SharedNames belongs to the process: any thread. A NameSync belongs to one NameMap and stays on its thread.
@@ -41,7 +41,7 @@ struct SeenUri {
   std::string server;
 };
 
-// What a worker's own names take over from the others.
+// The names of a worker, which take over those of the others.
 class NameReplica {
  public:
   virtual void take(const NameClaim& claim) = 0;

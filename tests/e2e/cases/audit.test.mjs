@@ -15,6 +15,7 @@ import { plain, running } from '../lib/reloading.mjs';
 import { legacyFixture } from '../lib/servers.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
+import { NOT_PLAIN } from '../lib/transport.mjs';
 
 const linesOf = (path) => (existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : []);
 const recordsOf = (path) => linesOf(path).map((line) => JSON.parse(line));
@@ -119,7 +120,7 @@ describe('audit', { skip: DIRECT }, () => {
     assert.equal(JSON.parse((await verify('--format', 'json', other)).out).last, lines.length - 1);
   });
 
-  test('of two replicas with two workers, under reloads and a drain, each call is in one file, once', async (t) => {
+  test('of two replicas with two workers, under reloads and a drain, each call is in one file, once', { skip: NOT_PLAIN }, async (t) => {
     const keyFile = join(temporaryFolder(t), 'keys');
     writeFileSync(keyFile, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
     const ports = { a: await freePort(), b: await freePort() };

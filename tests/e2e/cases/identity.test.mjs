@@ -9,6 +9,7 @@ import { freePort } from '../lib/ports.mjs';
 import { answer, call, json, startOrigin } from '../lib/raw-origin.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
+import { NOT_PLAIN } from '../lib/transport.mjs';
 
 const quiet = ['--ops', 'off', '--admin', 'off'];
 const PRINCIPALS = Array.from({ length: 8 }, (_, n) => ({ subject: `user-${n}`, groups: [`team-${n}`, 'a,b'], tenant: n % 2 ? 'odd' : 'even' }));
@@ -169,7 +170,7 @@ describe('identity', { skip: DIRECT }, () => {
     assert.ok(checked >= 2000 && refused > 50, `${checked} checked, ${refused} repeated`);
   });
 
-  test('over HTTP/2, with many streams of different callers on one connection', async (t) => {
+  test('over HTTP/2, with many streams of different callers on one connection', { skip: NOT_PLAIN }, async (t) => {
     const origin = await startOrigin(t, (request, response, { id, params }) =>
       json(response, 200, answer(id, { content: [], resultType: 'complete', told: headersOf(request), who: params.arguments.who })),
     );

@@ -14,6 +14,7 @@ import { get, lineward, opsOf } from '../lib/operator.mjs';
 import { running } from '../lib/reloading.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
+import { NOT_PLAIN } from '../lib/transport.mjs';
 
 const SERVERS = { s: echoServer('modern') };
 
@@ -54,7 +55,7 @@ function call(url, options) {
 const urlOf = async (one, name) => (await one.status()).listeners.find((listener) => listener.name === name).url;
 
 describe('further listeners', { skip: DIRECT }, () => {
-  test('status, the metric and the warning have the certificates of all listeners, and a renewed one is used', async (t) => {
+  test('status, the metric and the warning have the certificates of all listeners, and a renewed one is used', { skip: NOT_PLAIN }, async (t) => {
     const ca = authority(t);
     const folder = temporaryFolder(t);
     const [certificate, key] = ['cert.pem', 'key.pem'].map((file) => join(folder, file));
@@ -105,7 +106,7 @@ describe('further listeners', { skip: DIRECT }, () => {
     assert.deepEqual(await series(), ['listener="listen",certificate="first.test"']);
   });
 
-  test('client certificates may be the only way into a listener; those of other authorities are other callers', async (t) => {
+  test('client certificates may be the only way into a listener; those of other authorities are other callers', { skip: NOT_PLAIN }, async (t) => {
     const [ca, partners, others] = [authority(t), authority(t), authority(t)];
     const { certFile, keyFile } = ca.certificate('127.0.0.1');
     const tls = (by) => ({ certificate: certFile, key: keyFile, clientCertificates: { authorities: by.caFile } });

@@ -12,6 +12,7 @@ import { callTool, eventually, get, lineward, opsOf } from '../lib/operator.mjs'
 import { plainFixture } from '../lib/servers.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
+import { NOT_PLAIN } from '../lib/transport.mjs';
 
 const skip = DIRECT;
 
@@ -152,7 +153,7 @@ describe('lineward ps, cancel, status', { skip }, () => {
     assert.equal((await call.answer).error.code, 499);
   });
 
-  test('status', async (t) => {
+  test('status', { skip: NOT_PLAIN }, async (t) => {
     const { gateway, admin, underWay } = await running(t);
     callTool(gateway.url, 'slow', { onCancel: 'error' });
     await underWay();
@@ -168,7 +169,7 @@ describe('lineward ps, cancel, status', { skip }, () => {
     assert.equal(json.upstreams[0].state, 'ready');
   });
 
-  test('on every interface: the banner has an address that clients can be given; an address that is taken', async (t) => {
+  test('on every interface: the banner has an address that clients can be given; an address that is taken', { skip: NOT_PLAIN }, async (t) => {
     const folder = temporaryFolder(t);
     const env = { XDG_RUNTIME_DIR: folder, TMPDIR: folder };
     const one = await startListener(binary(), ['run', '--listen', ':0', '--ops', '127.0.0.1:0', '--', ...plainFixture()], { env, strict: false });
@@ -186,7 +187,7 @@ describe('lineward ps, cancel, status', { skip }, () => {
     assert.match(refused.err, /^error: plugin rateLimit \(line 3\): burst is too large.*\n {2}where {2}.*c\.yaml\n {2}fix {4}lineward/m);
   });
 
-  test('two gateways: the commands name them; one: they find it', async (t) => {
+  test('two gateways: the commands name them; one: they find it', { skip: NOT_PLAIN }, async (t) => {
     const folder = temporaryFolder(t);
     const env = { XDG_RUNTIME_DIR: folder, TMPDIR: folder };
     const start = async () => {

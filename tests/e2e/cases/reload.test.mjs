@@ -18,6 +18,7 @@ import { plain, running } from '../lib/reloading.mjs';
 import { legacyFixture } from '../lib/servers.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
+import { NOT_PLAIN } from '../lib/transport.mjs';
 
 const skip = DIRECT;
 const CALLS = Number(process.env.LINEWARD_RELOAD_CALLS ?? 1500);
@@ -147,7 +148,7 @@ describe('reload', { skip }, () => {
     assert.equal((await again({ method: 'tools/list' })).status, 200);
   });
 
-  test('the address can change; that of the control socket cannot', async (t) => {
+  test('the address can change; that of the control socket cannot', { skip: NOT_PLAIN }, async (t) => {
     const one = await running(t, { same: plain('a') });
     await echo(one.at('same'));
     one.write({ same: plain('a') }, { listen: { address: '127.0.0.1:00' }, admin: { address: 'off' } });
@@ -225,7 +226,7 @@ describe('under load', { skip }, () => {
     assert.equal((await echo(one.at('same')))[1], pid, 'the unchanged server kept its process');
   });
 
-  test(`SIGTERM under load, ${TERMS} times: every accepted request is answered`, { timeout: 30_000 * TERMS }, async (t) => {
+  test(`SIGTERM under load, ${TERMS} times: every accepted request is answered`, { skip: NOT_PLAIN, timeout: 30_000 * TERMS }, async (t) => {
     for (let turn = 0; turn < TERMS; ++turn) {
       const one = await running(t, { same: plain('a') }, { stop: false });
       await echo(one.at('same'));

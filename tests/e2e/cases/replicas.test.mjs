@@ -15,6 +15,7 @@ import { parse, value } from '../lib/prometheus.mjs';
 import { legacyFixture } from '../lib/servers.mjs';
 import { DIRECT, legacyClient, textOf } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
+import { NOT_PLAIN } from '../lib/transport.mjs';
 
 if (noHaproxy) console.log(`# replicas: ${noHaproxy}`);
 const skip = DIRECT || noHaproxy;
@@ -63,7 +64,7 @@ const calls = (gateway) => gateway.stderr().match(/call\.end/g)?.length ?? 0;
 const echo = async (client) => JSON.parse(textOf(await client.callTool({ name: 'test_echo', arguments: {} })));
 
 describe('replicas', { skip }, () => {
-  test('one session, two gateways, one of them killed under load: what comes later works', { timeout: 240_000 }, async (t) => {
+  test('one session, two gateways, one of them killed under load: what comes later works', { skip: NOT_PLAIN, timeout: 240_000 }, async (t) => {
     const { a, b, front } = await twoReplicas(t, { up: await httpFixture(t) }, {}, false);
     const changes = new Inbox();
     const client = await legacyClient(t, front, {
@@ -136,7 +137,7 @@ describe('replicas', { skip }, () => {
     assert.equal(asked, 6);
   });
 
-  test('a session of a process is served by either gateway while its own lives, then a new one opens', { timeout: 240_000 }, async (t) => {
+  test('a session of a process is served by either gateway while its own lives, then a new one opens', { skip: NOT_PLAIN, timeout: 240_000 }, async (t) => {
     const [command, ...args] = legacyFixture();
     const { a, b, front } = await twoReplicas(t, { up: { command, args } });
     const client = await legacyClient(t, front);
@@ -163,7 +164,7 @@ describe('replicas', { skip }, () => {
     assert.notEqual((await echo(anew)).pid, [...pids][0]);
   });
 
-  test('with two workers each, wherever a server lives, and the metrics tell what was passed', { timeout: 240_000 }, async (t) => {
+  test('with two workers each, wherever a server lives, and the metrics tell what was passed', { skip: NOT_PLAIN, timeout: 240_000 }, async (t) => {
     const [command, ...args] = legacyFixture();
     const mcpServers = { here: { command, args }, there: { command, args }, up: await httpFixture(t) };
     const { a, b, front } = await twoReplicas(t, mcpServers, { workers: 2, aggregate: { enabled: false } });

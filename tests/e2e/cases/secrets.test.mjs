@@ -13,6 +13,7 @@ import { freePort } from '../lib/ports.mjs';
 import { answer, call, json, startOrigin } from '../lib/raw-origin.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
+import { NOT_PLAIN } from '../lib/transport.mjs';
 
 const planted = new Map();
 /** A secret that cannot be guessed, by its place. */
@@ -53,7 +54,7 @@ function processList() {
 }
 
 describe('secrets', { skip: DIRECT }, () => {
-  test('twenty of them are found nowhere', async (t) => {
+  test('twenty of them are found nowhere', { skip: NOT_PLAIN }, async (t) => {
     planted.clear();
     const folder = temporaryFolder(t);
     const opsPort = await freePort();

@@ -14,6 +14,7 @@ import { eventually, get, opsOf } from '../lib/operator.mjs';
 import { answer, call, gatewayError, json, startOrigin } from '../lib/raw-origin.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
+import { NOT_PLAIN } from '../lib/transport.mjs';
 
 const repository = fileURLToPath(new URL('../../..', import.meta.url));
 const quiet = { args: ['--ops', 'off', '--admin', 'off'] };
@@ -146,7 +147,7 @@ describe('shared objects', { skip: DIRECT }, () => {
     assert.ok((await call(url, 'tools/call', { name: 'x' })).message.result);
   });
 
-  test('one that never returns holds up its worker alone; /livez fails while it does', { timeout: 60_000 }, async (t) => {
+  test('one that never returns holds up its worker alone; /livez fails while it does', { skip: NOT_PLAIN, timeout: 60_000 }, async (t) => {
     const file = join(temporaryFolder(t), 'stuck');
     writeFileSync(file, '');
     const { mcpServers } = await up(t);

@@ -10,6 +10,7 @@ import { eventually } from '../lib/operator.mjs';
 import { plain, running } from '../lib/reloading.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
+import { NOT_PLAIN } from '../lib/transport.mjs';
 
 const skip = DIRECT;
 
@@ -26,7 +27,7 @@ function held(t, url) {
 }
 
 describe('shares', { skip }, () => {
-  test('of connections hold over all workers, and after a reload', async (t) => {
+  test('of connections hold over all workers, and after a reload', { skip: NOT_PLAIN }, async (t) => {
     const servers = { a: plain('a'), b: plain('b') };
     const listen = (more) => ({ workers: 2, listen: { address: '127.0.0.1:0', maxConnections: 8, ...more } });
     const one = await running(t, servers, { more: listen() });

@@ -1,5 +1,5 @@
-// What all workers know of a server's era. Where each server of a path is of the modern era, any worker may
-// serve a caller of that era: nothing is kept for it.
+// The era of a server, as far as all workers know it. If each server of a path is modern, any worker may
+// serve a modern caller there: Lineward keeps nothing for it.
 //
 // Any thread.
 #pragma once
@@ -19,10 +19,11 @@ class KnownEra {
   std::atomic<bool> is_modern_{false};
 };
 
-// Of a server that lives on one worker. All versions of the server share it. Written on that worker's thread.
+// The era of a server that lives on one worker. All versions of the server share it. Written on that worker's
+// thread.
 class HomeEra final : public KnownEra {
  public:
-  // A new version of the server, whose era is unknown; its number.
+  // Begins a new version of the server, whose era is unknown; returns its number.
   uint64_t begin() {
     is_modern_.store(false, std::memory_order_relaxed);
     return ++version_;
