@@ -34,10 +34,17 @@ void clear_and_trim(std::string& buffer) {
 
 }  // namespace
 
+std::atomic<size_t> RequestParser::states_{0};
+
 struct RequestParser::State {
   enum class Stage { head, body, complete, failed, closed };
 
-  explicit State(const RequestLimits& given) : limits(given), scan(limits) {}
+  explicit State(const RequestLimits& given) : limits(given), scan(limits) {
+    states_.fetch_add(1, std::memory_order_relaxed);
+  }
+  ~State() { states_.fetch_sub(1, std::memory_order_relaxed); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
 
   std::string_view waiting() const { return std::string_view(input).substr(consumed); }
   void consume(size_t bytes);

@@ -6,6 +6,8 @@
 // its phase(). RFC 9112; limits answer 400, 408 (by the owner), 413, 414, 431, 501 and 505.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -71,9 +73,12 @@ class RequestParser {
   // For a connection that has been idle for a while: frees its memory. No effect within a request, or when no
   // further request may come.
   void rest();
+  // How many parsers of the process hold memory: those that are not at rest. Any thread.
+  static size_t in_use() { return states_.load(std::memory_order_relaxed); }
 
  private:
   struct State;
+  static std::atomic<size_t> states_;
   RequestLimits limits_;
   std::unique_ptr<State> state_;  // from the first byte on: most connections of a flood never send one
   uint64_t heads_ = 0;            // heads parsed before it rested

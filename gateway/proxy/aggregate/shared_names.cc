@@ -6,7 +6,9 @@
 namespace lineward::aggregate {
 namespace {
 
+// Origins are names of the configuration.
 size_t bytes_of(const NameClaim& claim) {
+  if (claim.kind == NameKind::origin) return 0;
   return sizeof claim + claim.shown.size() + claim.server.size() + claim.original.size();
 }
 

@@ -31,6 +31,10 @@ constexpr size_t kBegunPerTurn = 32;
 constexpr std::chrono::milliseconds kLinger{2000};
 // An idle connection keeps what it knows of its last head for this time.
 constexpr std::chrono::milliseconds kRestsAfter{5000};
+// With more parsers than these in use, it keeps that hardly longer than a call takes. Their memory, 2 KiB
+// each, would go back to the heap one by one, between objects that stay.
+constexpr size_t kManyParsers = 256;
+constexpr std::chrono::milliseconds kRestsSoonAfter{10};
 
 http::RequestLimits request_limits(const config::Listen& limits) {
   http::RequestLimits out;
@@ -406,7 +410,10 @@ void ClientConnection::arm() {
   timed_ = phase;
   if (phase == Phase::idle) idle_at_ = loop_.now();
   std::chrono::milliseconds limit = limits_.idle_timeout;
-  if (phase == Phase::idle && limit > kRestsAfter) return timer_.start(kRestsAfter, [this] { rest(); });
+  if (phase == Phase::idle && limit > kRestsAfter) {
+    const bool many = http::RequestParser::in_use() > kManyParsers;
+    return timer_.start(many ? kRestsSoonAfter : kRestsAfter, [this] { rest(); });
+  }
   if (phase == Phase::in_head) limit = limits_.head_timeout;
   if (phase == Phase::in_body) limit = limits_.read_timeout;
   timer_.start(limit, [this] {
@@ -419,7 +426,8 @@ void ClientConnection::arm() {
 void ClientConnection::rest() {
   parser_.rest();
   facts_ = HeadFacts();
-  timer_.start(limits_.idle_timeout - kRestsAfter, [this] { close(); });
+  const std::chrono::milliseconds left = idle_at_ + limits_.idle_timeout - loop_.now();
+  timer_.start(std::max(left, std::chrono::milliseconds(1)), [this] { close(); });
 }
 
 void ClientConnection::refuse(const Error& fault) {

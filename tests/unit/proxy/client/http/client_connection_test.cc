@@ -13,6 +13,7 @@
 #include "foundation/base/memory_charge.h"
 #include "foundation/net/byte_stream.h"
 #include "foundation/net/loop.h"
+#include "protocol/http/request_parser.h"
 
 using namespace lineward;
 using std::chrono::milliseconds;
@@ -197,4 +198,44 @@ TEST_CASE("what follows from a head is kept as long as it is repeated, and no lo
     CHECK(facts.takes.events == (i == 3 || i == 4));
     CHECK(facts.fit_to_post == (i != 4));
   }
+}
+
+TEST_CASE("with many parsers in use a connection without a request rests at once, and ends in its time") {
+  http::RequestLimits request_limits;
+  std::vector<std::unique_ptr<http::RequestParser>> others;
+  for (int i = 0; i < 300; ++i) {
+    others.push_back(std::make_unique<http::RequestParser>(request_limits));
+    others.back()->append("G");
+  }
+  const size_t before = http::RequestParser::in_use();
+  CHECK(before >= 300);
+  net::Loop loop;
+  int ends[2];
+  REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
+  const std::string request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+  REQUIRE(write(ends[1], request.data(), request.size()) == static_cast<ssize_t>(request.size()));
+  Front front(loop);
+  config::Listen limits;
+  limits.idle_timeout = milliseconds(5500);
+  auto stream = net::ByteStream::from_socket(loop, ends[0]);
+  REQUIRE(stream);
+  {
+    client::ClientConnection connection(loop, limits, front, std::move(*stream), "test");
+    const milliseconds begun = loop.now();
+    milliseconds rested{0};
+    net::Timer look(loop), late(loop);
+    std::function<void()> again = [&] {
+      if (front.answered && http::RequestParser::in_use() == before && rested.count() == 0)
+        rested = loop.now() - begun;
+      if (!front.closed) look.start(milliseconds(5), again);
+    };
+    again();
+    late.start(milliseconds(60000), [&] { loop.stop(); });
+    loop.run();
+    CHECK(front.closed);
+    CHECK(rested.count() > 0);
+    CHECK(rested < milliseconds(3000));
+    CHECK(loop.now() - begun >= milliseconds(5400));
+  }
+  close(ends[1]);
 }
