@@ -23,7 +23,7 @@ class KnownEra {
 // thread.
 class HomeEra final : public KnownEra {
  public:
-  // Begins a new version of the server, whose era is unknown; returns its number.
+  // Begins a new version of the server, of an unknown era; returns its number.
   uint64_t begin() {
     is_modern_.store(false, std::memory_order_relaxed);
     return ++version_;
