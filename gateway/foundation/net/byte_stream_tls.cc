@@ -17,6 +17,8 @@ using State = TlsSession::State;
 
 // Plain bytes encrypted at once: the rest of an answer waits unencrypted while its client is slow.
 constexpr size_t kSealedAtOnce = 4 * TlsSession::kRecord;
+// Less of encrypted output than that waits for more to be sent with it: a ticket for the answer behind it.
+constexpr size_t kSmallOutput = 4 * 1024;
 
 }  // namespace
 
@@ -120,7 +122,8 @@ bool ByteStream::seal_some() {
 int ByteStream::try_send_tls() {
   TlsSession& session = *tls_->session;
   for (;;) {
-    if (session.output().empty() && !seal_some()) return 0;
+    const bool sealed = session.output().size() < kSmallOutput && seal_some();
+    if (!sealed && session.output().empty()) return 0;
     const std::string_view bytes = session.output();
     if (bytes.empty()) return UV_EPROTO;
     const ssize_t sent = ::send(socket(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -144,8 +147,8 @@ void ByteStream::flush_tls() {
     session.end();
     backlog_ += session.output().size() - output;
   };
-  // A short last answer and close_notify are sent together.
-  if (ending_writes_ && session.output().empty()) {
+  // A short last answer and close_notify are sent together, with a ticket before them.
+  if (ending_writes_ && session.output().size() < kSmallOutput) {
     seal_some();
     end_after_last();
   }
