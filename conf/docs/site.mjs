@@ -14,7 +14,7 @@ const out = process.argv[2] ?? join(root, 'build/site');
 const ORDER = {
   '': 'README',
   Begin: 'start concepts clients recipes doctor',
-  'Run it': 'systemd containers kubernetes replicas workers releases',
+  'Run it': 'systemd containers kubernetes replicas workers performance releases',
   Operate: 'console runbook metrics telemetry reload audit growth',
   Secure: 'SECURITY auth credentials isolation rate-limits',
   'Coming from': 'migration',
