@@ -80,18 +80,32 @@ void RemoteMembers::refresh(const std::string& name, cluster::RemoteState state)
 
 // An aggregate without requests needs no members, and keeps none.
 void join_remote_members(WorkerDirectory& workers, const config::Config& config) {
-  const bool on_all = cluster::is_aggregate_on_all(workers.placement(), config);
+  const size_t joining = !config::is_aggregated(config)                              ? 0
+                         : cluster::is_aggregate_on_all(workers.placement(), config) ? workers.workers()
+                                                                                     : 1;
+  std::vector<std::vector<RemoteServer>> shown(workers.workers());
+  // Each worker is asked once: one that is stuck is waited for.
+  for (size_t from = 0; joining > 0 && from < workers.workers(); ++from) {
+    workers.run(from, [&] {
+      for (size_t to = 0; to < joining; ++to) {
+        if (to == from) continue;
+        for (RemoteServer& one : workers.worker(from).upstreams().show_new(to))
+          shown[to].push_back(std::move(one));
+      }
+    });
+  }
   for (size_t to = 0; to < workers.workers(); ++to) {
-    std::vector<RemoteServer> shown;
-    const bool joins = config::is_aggregated(config) && (on_all || to == 0);
-    for (size_t from = 0; joins && from < workers.workers(); ++from) {
+    if (workers.run(to, [&] { workers.worker(to).upstreams().settle_remote(std::move(shown[to])); }))
+      continue;
+    for (size_t from = 0; from < workers.workers() && !shown[to].empty(); ++from) {
       if (from == to) continue;
       workers.run(from, [&] {
-        for (RemoteServer& one : workers.worker(from).upstreams().show_new(to))
-          shown.push_back(std::move(one));
+        for (const RemoteServer& one : shown[to]) {
+          if (workers.worker(from).hosts(one.server.name))
+            workers.worker(from).upstreams().not_taken(to, one.server.name);
+        }
       });
     }
-    workers.run(to, [&] { workers.worker(to).upstreams().settle_remote(std::move(shown)); });
   }
 }
 

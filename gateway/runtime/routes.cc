@@ -60,9 +60,13 @@ client::PathTable make_table(const config::Config& config, const cluster::Server
     table.forward[all] = rules;
     if (cluster::is_aggregate_on_all(placement, config)) {
       client::PathTable::Place& at = table.placement[all];
-      for (const auto* server : served)
-        at.eras.push_back(cluster::place_of(placement, server->name).known_era());
       at.shares_sessions = at.by_id = true;
+      for (const auto* server : served) {
+        const cluster::ServerPlace place = cluster::place_of(placement, server->name);
+        at.eras.push_back(place.known_era());
+        // Its clients share sessions, which are at its home.
+        if (place.shared && !config::is_of_one_session(server->isolation)) at.shares_sessions = false;
+      }
     }
   }
   auto offer_sse = [&](const std::string& end, const std::string& server) {
@@ -131,6 +135,24 @@ client::PathTable with_leaving(client::PathTable table, const client::PathTable&
   return table;
 }
 
+// A call that waits for its client's answer at a leaving version that was not modern is where that version
+// sent all its callers. The answer must come there too, whatever era the next version is of.
+client::PathTable with_waiting(client::PathTable table, const config::Config& config,
+                               const cluster::ServerPlacement& placement,
+                               const std::set<std::string>& leaving) {
+  static const auto kNeverModern = std::make_shared<const upstream::HomeEra>();
+  for (const std::string& name : leaving) {
+    const auto era = cluster::place_of(placement, name).known_era();
+    if (!era || era->was_modern()) continue;
+    for (const std::string& at : {name, config.aggregate_server.name}) {
+      const auto place = table.placement.find(at);
+      if (place != table.placement.end() && !place->second.eras.empty())
+        place->second.eras.push_back(kNeverModern);
+    }
+  }
+  return table;
+}
+
 std::string plain_of(const config::Config& config) {
   const config::Server* plain = config::plain_sidecar(config);
   return plain != nullptr ? plain->name : std::string();
@@ -159,7 +181,7 @@ client::PathTable routes(const config::Config& config, const cluster::ServerPlac
 
 client::PathTable routes(const config::Config& config, const cluster::ServerPlacement& placement,
                          const client::PathTable& before, const std::set<std::string>& leaving) {
-  return with_leaving(routes(config, placement), before, leaving);
+  return with_waiting(with_leaving(routes(config, placement), before, leaving), config, placement, leaving);
 }
 
 // Credentials of clients pass to the only server of the whole gateway, never to the only one of a listener.
@@ -173,7 +195,8 @@ client::PathTable routes_of(const config::FurtherListen& listener, const config:
 client::PathTable routes_of(const config::FurtherListen& listener, const config::Config& config,
                             const cluster::ServerPlacement& placement, const client::PathTable& before,
                             const std::set<std::string>& leaving) {
-  return with_leaving(routes_of(listener, config, placement), before, leaving);
+  return with_waiting(with_leaving(routes_of(listener, config, placement), before, leaving), config,
+                      placement, leaving);
 }
 
 }  // namespace lineward::runtime

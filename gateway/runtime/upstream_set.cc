@@ -167,16 +167,25 @@ std::vector<RemoteServer> UpstreamSet::show_new(size_t worker) {
   return out;
 }
 
+void UpstreamSet::not_taken(size_t worker, const std::string& name) {
+  Running* one = find_running(name);
+  if (one != nullptr && worker < one->call_servers.size()) one->call_servers[worker].reset();
+}
+
 void UpstreamSet::settle_remote(std::vector<RemoteServer> shown) {
   leave_remote();
-  for (RemoteServer& one : shown)
+  for (RemoteServer& one : shown) {
+    // This worker may have missed that it left.
+    aggregate_.members->leave(one.server.name);
+    remote_.retire(one.server.name);
     join_remote(std::move(one));
+  }
 }
 
 void UpstreamSet::leave_remote(const std::string& name) {
-  for (const Left& one : std::exchange(left_remote_, {})) {
+  for (Left& one : std::exchange(left_remote_, {})) {
     if (!name.empty() && one.name != name) {
-      left_remote_.push_back(one);
+      left_remote_.push_back(std::move(one));
       continue;
     }
     aggregate_.members->leave(one.name, one.why);
@@ -202,16 +211,21 @@ void UpstreamSet::adjust(const config::Server& server) {
   one->upstream->notice(core::UpstreamNotice::reconfigured);
 }
 
-void UpstreamSet::retire(const std::string& name, exchange::Retirement how, const std::string& why) {
+void UpstreamSet::retire(const std::string& name, exchange::Retirement how, const std::string& why,
+                         bool goes_elsewhere) {
   const std::string final_why = how == exchange::Retirement::replaced ? std::string() : why;
   auto found = std::find_if(running_.begin(), running_.end(),
                             [&](const auto& one) { return one->server.name == name; });
   if (found == running_.end()) {
-    left_remote_.push_back({name, final_why});
+    left_remote_.push_back({name, final_why, nullptr});
     return;
   }
-  aggregate_.members->leave(name, final_why);
   Running& one = **found;
+  if (goes_elsewhere) {
+    left_remote_.push_back({name, final_why, exchanges_.servers().leases(*one.upstream)()});
+  } else {
+    aggregate_.members->leave(name, final_why);
+  }
   leaving_.push_back(std::move(*found));
   running_.erase(found);
   if (one.shared) one.shared.server->retire(one.shared.version);

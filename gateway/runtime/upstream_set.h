@@ -66,10 +66,14 @@ class UpstreamSet final {
   // Changes limits of a server in place.
   void adjust(const config::Server& server);
   // Calls of the server continue; new calls go to the version added next, or fail. `why`: the reason given to
-  // listeners, and to callers at the aggregate's path.
-  void retire(const std::string& name, exchange::Retirement how, const std::string& why);
+  // listeners, and to callers at the aggregate's path. `goes_elsewhere`: the next version is on other
+  // workers.
+  void retire(const std::string& name, exchange::Retirement how, const std::string& why,
+              bool goes_elsewhere = false);
   // Servers that live here alone, and are not yet shown to that other worker.
   std::vector<RemoteServer> show_new(size_t worker);
+  // That worker is stuck, and did not take it: it is shown again the next time.
+  void not_taken(size_t worker, const std::string& name);
   // Takes the members of other workers that were retired out of the aggregate, and these into it, in one
   // step: no call meets neither. Until then calls go to the retired ones.
   void settle_remote(std::vector<RemoteServer> shown);
@@ -137,7 +141,8 @@ class UpstreamSet final {
   std::vector<std::unique_ptr<Running>> leaving_;
   RemoteMembers remote_;
   struct Left {
-    std::string name, why;  // as AggregateUpstream::leave() takes them
+    std::string name, why;        // as AggregateUpstream::leave() takes them
+    std::shared_ptr<void> lease;  // of a version that lived here
   };
   std::vector<Left> left_remote_;  // retired, and not taken out of the aggregate yet
   AggregateParts aggregate_;       // destroyed before its members

@@ -225,7 +225,8 @@ void Worker::apply(const config::Changes& changes, config::Config next, cluster:
       const bool replaced = kind == Change::replaced;
       upstreams_->retire(change.name,
                          replaced ? exchange::Retirement::replaced : exchange::Retirement::removed,
-                         change.name + (replaced ? " was changed by a reload" : " was removed by a reload"));
+                         change.name + (replaced ? " was changed by a reload" : " was removed by a reload"),
+                         replaced && !lives_here);
     }
     const config::Server* server = config::find_server(config_, change.name);
     if (kind == Change::adjusted) upstreams_->adjust(*server);

@@ -129,7 +129,8 @@ bool is_fixed(std::string_view path) {
   static constexpr std::array<std::string_view, 6> kFixed{"workers",    "ops.address",   "admin.address",
                                                           "log.format", "watchdog.warn", "watchdog.abort"};
   // The owner of a name never changes while the gateway runs.
-  bool named = path == "aggregate.path" || path == "aggregate.prefix" || path == "aggregate.prefixMode";
+  bool named = path == "aggregate.path" || path == "aggregate.prefix" || path == "aggregate.prefixMode" ||
+               path == "aggregate.workers";
   return named || path.substr(0, 6) == "audit." ||
          std::find(kFixed.begin(), kFixed.end(), path) != kFixed.end();
 }

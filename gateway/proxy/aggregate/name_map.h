@@ -46,6 +46,7 @@ struct NameMap final : private NameReplica {
  private:
   void take(const NameClaim& claim) override;
   void take(const SeenUri& seen) override { uris.take(seen); }
+  void forget_seen() override { uris.forget_seen(); }
 };
 
 // The clients' name of a listed item; empty: it is omitted because the name belongs to another item.

@@ -28,8 +28,10 @@ void NameSync::take_news() {
   SharedNames& shared = *shared_;
   for (; claims_ < shared.claims_.size(); ++claims_)
     replica_.take(shared.claims_[claims_]);
-  // The later ones would make this worker forget those that are forgotten by now.
-  seen_ = std::max(seen_, shared.forgotten_);
+  if (seen_ < shared.forgotten_) {
+    replica_.forget_seen();
+    seen_ = shared.forgotten_;
+  }
   for (; seen_ < shared.forgotten_ + shared.seen_.size(); ++seen_)
     replica_.take(shared.seen_[seen_ - shared.forgotten_]);
   additions_ = shared.additions_.load(std::memory_order_relaxed);

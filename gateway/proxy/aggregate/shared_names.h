@@ -46,6 +46,8 @@ class NameReplica {
  public:
   virtual void take(const NameClaim& claim) = 0;
   virtual void take(const SeenUri& seen) = 0;
+  // It has missed some URIs of results: only those that follow count.
+  virtual void forget_seen() = 0;
 
  protected:
   ~NameReplica() = default;

@@ -183,6 +183,13 @@ std::optional<std::string> Uris::known(const std::string& server, const std::str
   return target->server == server && target->uri == uri ? uri : with_origin(server, uri);
 }
 
+void Uris::forget_seen() {
+  seen_.clear();
+  seen_order_.clear();
+  seen_bytes_ = 0;
+  ++changes_;
+}
+
 // Results may contain any number of URIs: only the most recent ones are kept.
 bool Uris::keep_seen(const std::string& server, const std::string& uri) {
   if (!seen_.try_emplace(uri, server).second) return false;

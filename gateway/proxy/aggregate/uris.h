@@ -39,6 +39,7 @@ class Uris {
   // A URI, the beginning of a template, or an origin that another worker has added.
   void take(const NameClaim& claim);
   void take(const SeenUri& seen) { keep_seen(seen.server, seen.uri); }
+  void forget_seen();
 
   void add_server(const std::string& server);
 

@@ -13,10 +13,13 @@ class KnownEra {
  public:
   // False while it is unknown.
   bool is_modern() const { return is_modern_.load(std::memory_order_relaxed); }
+  // The same of the version before, when it was retired.
+  bool was_modern() const { return was_modern_.load(std::memory_order_relaxed); }
 
  protected:
   ~KnownEra() = default;
-  std::atomic<bool> is_modern_{false};
+  void begin_anew() { was_modern_ = is_modern_.exchange(false); }
+  std::atomic<bool> is_modern_{false}, was_modern_{false};
 };
 
 // The era of a server that lives on one worker. All versions of the server share it. Written on that worker's
@@ -25,7 +28,7 @@ class HomeEra final : public KnownEra {
  public:
   // Begins a new version of the server, of an unknown era; returns its number.
   uint64_t begin() {
-    is_modern_.store(false, std::memory_order_relaxed);
+    begin_anew();
     return ++version_;
   }
   // Has no effect if the version is not the newest.

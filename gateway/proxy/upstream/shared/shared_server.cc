@@ -15,7 +15,7 @@ void SharedServer::retire(const std::shared_ptr<SharedVersion>& version) {
   if (version_ != version) return;
   version_.reset();
   verdict_.reset();
-  is_modern_ = false;
+  begin_anew();
 }
 
 void SharedServer::publish(const std::shared_ptr<SharedVersion>& version, const EraVerdict& verdict) {

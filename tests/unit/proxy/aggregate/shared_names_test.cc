@@ -89,6 +89,19 @@ TEST_CASE("a worker that was idle takes over the last URIs of results only") {
   }
 }
 
+TEST_CASE("a worker that has missed URIs of results knows those that came after them") {
+  Workers w(config::PrefixMode::always, kMaxSeen);
+  CHECK(w.second->uris.to_client("a", "https://seen/again") == "https://seen/again");
+  for (size_t i = 0; i < kMaxSeen; ++i)
+    w.first->uris.to_client("a", "https://seen/" + std::to_string(i));
+  CHECK(w.first->uris.to_client("b", "https://seen/again") == "https://seen/again");
+  w.first->uris.to_client("a", "https://seen/last");
+  w.second->catch_up();
+  const auto again = w.second->uris.to_server("https://seen/again");
+  REQUIRE(again);
+  CHECK(again->server == "b");
+}
+
 TEST_CASE("workers that give the same names at once agree") {
   config::Aggregate rules;
   rules.prefix_mode = config::PrefixMode::on_conflict;

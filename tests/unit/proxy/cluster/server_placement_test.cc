@@ -89,8 +89,10 @@ TEST_CASE("all workers serve all servers as one, and know the era of each") {
   CHECK(home.known_era()->is_modern());
   const uint64_t old = home.era->begin();
   CHECK_FALSE(home.known_era()->is_modern());
+  CHECK(home.known_era()->was_modern());
   home.era->begin();
-  home.era->publish(old, true);  // by a version that is leaving
+  CHECK_FALSE(home.known_era()->was_modern());  // the one before was never known
+  home.era->publish(old, true);                 // by a version that is leaving
   CHECK_FALSE(home.known_era()->is_modern());
   config.aggregate.workers = config::ServerWorkers::one;
   CHECK_FALSE(is_aggregate_on_all(placement, config));
