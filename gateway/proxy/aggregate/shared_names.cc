@@ -1,6 +1,5 @@
 #include "proxy/aggregate/shared_names.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace lineward::aggregate {

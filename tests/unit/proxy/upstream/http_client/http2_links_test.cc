@@ -93,6 +93,21 @@ struct World {
   std::unique_ptr<HttpPool> pool;
 };
 
+// More requests than the socket of its first connection takes, so that the last ones are not sent yet. Then
+// the server allows no stream.
+std::vector<std::unique_ptr<Asker>> asked_without_room(World& w) {
+  FrameServer::Peer& peer = *w.server.peers[0];
+  peer.stream->pause_reading();
+  std::vector<std::unique_ptr<Asker>> all;
+  for (int i = 0; i < 90; ++i)
+    all.push_back(std::make_unique<Asker>(*w.pool, std::string(60000, 'y')));
+  w.run_until([&] { return all.front()->sent == 1; });
+  const nghttp2_settings_entry none{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 0};
+  nghttp2_submit_settings(peer.session.raw(), NGHTTP2_FLAG_NONE, &none, 1);
+  peer.flush();
+  return all;
+}
+
 }  // namespace
 
 TEST_CASE("http2 links: requests share a connection, and each is told when it is sent") {
@@ -173,16 +188,7 @@ TEST_CASE("http2 links: a request that the server allows no stream any more goes
   w.make(options);
   w.warm();
   w.server.answers_all = false;
-  // More than its socket takes: the last requests are not sent yet.
-  FrameServer::Peer& peer = *w.server.peers[0];
-  peer.stream->pause_reading();
-  std::vector<std::unique_ptr<Asker>> all;
-  for (int i = 0; i < 90; ++i)
-    all.push_back(std::make_unique<Asker>(*w.pool, std::string(60000, 'y')));
-  w.run_until([&] { return all.front()->sent == 1; });
-  const nghttp2_settings_entry none{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 0};
-  nghttp2_submit_settings(peer.session.raw(), NGHTTP2_FLAG_NONE, &none, 1);
-  peer.flush();
+  const auto all = asked_without_room(w);
   w.server.answers_all = true;
   w.run_until([&] { return all.back()->over; });
   CHECK_FALSE(all.front()->over);
@@ -194,7 +200,7 @@ TEST_CASE("http2 links: a request that the server allows no stream any more goes
     CHECK(all.back()->fault.nothing_sent);
     CHECK(w.server.peers.size() == 1);
   }
-  peer.stream->start_reading();
+  w.server.peers[0]->stream->start_reading();
   w.run_until([&] { return all.front()->over; });
   CHECK(all.front()->body == "ok");
 }
@@ -414,14 +420,7 @@ TEST_CASE("http2 links: a connection without a stream for calls that were given 
   w.warm();
   w.server.answers_all = false;
   FrameServer::Peer& peer = *w.server.peers[0];
-  peer.stream->pause_reading();
-  std::vector<std::unique_ptr<Asker>> all;
-  for (int i = 0; i < 90; ++i)
-    all.push_back(std::make_unique<Asker>(*w.pool, std::string(60000, 'y')));
-  w.run_until([&] { return all.front()->sent == 1; });
-  const nghttp2_settings_entry none{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 0};
-  nghttp2_submit_settings(peer.session.raw(), NGHTTP2_FLAG_NONE, &none, 1);
-  peer.flush();
+  auto all = asked_without_room(w);
   w.run_until([&] { return w.pool->full(); });
   all.clear();
   peer.stream->start_reading();
