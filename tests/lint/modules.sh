@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # A module is a folder of gateway/ or plugins/, at any depth. A lower one never includes a higher one, modules of one line never include each other, and no module is
-# left out. Only cli/ and runtime/ know single plugins, and only net/ and process/ know libuv (ARCHITECTURE.md, "The map").
+# left out. What a module includes, its library links, directly or through another: a program of few modules (a fuzz target, a unit
+# test) would not build otherwise. Only cli/ and runtime/ know single plugins, and only net/ and process/ know libuv (ARCHITECTURE.md, "The map").
 #   modules.sh            gateway/ and plugins/
 #   modules.sh sizes      lines of each module, and its part of all
-#   modules.sh selftest   what goes upwards or sideways, and a folder that is not listed, are refused
+#   modules.sh selftest   what goes upwards or sideways, a folder that is not listed, and a library that is not linked, are refused
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export LC_ALL=C
@@ -84,6 +85,38 @@ check() {  # ROOT with gateway/ and plugins/ in it
       END { exit bad }'
 }
 
+# Of each include, whether the lines lineward_module(FOLDER LIBRARY…) of CMakeLists.txt lead there.
+linked() {  # ROOT with CMakeLists.txt, gateway/ and plugins/ in it
+  (
+    cd "$1"
+    tr '\n' ' ' <CMakeLists.txt | grep -oE 'lineward_module\([^)]*\)' | sed 's/lineward_module(\(.*\))/module \1/'
+    find gateway plugins -name '*.h' -o -name '*.cc' | sort | grep -vE '^plugins/(include|example)/' | xargs grep -HnE '^#include "' /dev/null
+  ) | awk '
+    function folder(path) { return sub(/\/[^\/]*$/, "", path) ? path : "." }
+    function library(name) { gsub(/\//, "_", name); return "lw_" name }
+    function reaches(from, to,  n, i, part) {
+      if (from == to) return 1
+      if ((from, to) in known) return known[from, to]
+      known[from, to] = 0
+      n = split(links[from], part, " ")
+      for (i = 1; i <= n; i++) if (part[i] in links && reaches(part[i], to)) return known[from, to] = 1
+      return 0
+    }
+    $1 == "module" { name = library($2); links[name] = ""; for (i = 3; i <= NF; i++) links[name] = links[name] " " $i; next }
+    {
+      split($0, part, ":")
+      from = part[1]
+      sub(/^gateway\//, "", from)
+      match($0, /"[^"]+"/)
+      from = library(folder(from))
+      to = library(folder(substr($0, RSTART + 1, RLENGTH - 2)))
+      if (!(from in links) || !(to in links) || reaches(from, to)) next
+      print part[1] ":" part[2] ": " from " does not link " to ", which it includes (CMakeLists.txt)"
+      bad = 1
+    }
+    END { exit bad }'
+}
+
 sizes() {
   find gateway plugins -name '*.h' -o -name '*.cc' | while read -r file; do
     echo "$(dirname "${file#gateway/}") $(wc -l <"$file")"
@@ -118,11 +151,25 @@ selftest() {
   try "" gateway/foundation/process/a.cc '#include <uv.h>'
   try "has no place" gateway/attic/deep/a.cc '#include <string>'
   try "" gateway/main.cc '#include "runtime/gateway.h"'
+  link() {  # WORDS or "", LIBRARIES of proxy/core
+    rm -rf "$tree/gateway" "$tree/plugins"
+    mkdir -p "$tree/gateway/proxy/core" "$tree/plugins"
+    printf 'lineward_module(%s)\n' proxy/metrics "config lw_proxy_metrics" "proxy/core $2" >"$tree/CMakeLists.txt"
+    echo '#include "proxy/metrics/limits.h"' >"$tree/gateway/proxy/core/a.cc"
+    local out
+    out=$(linked "$tree" || true)
+    case $out in *"${1:-}"*) [ -n "$1" ] || [ -z "$out" ] && return ;; esac
+    echo "selftest: proxy/core with '$2': expected '$1', got '$out'"
+    bad=1
+  }
+  link "" lw_proxy_metrics
+  link "" "fmt::fmt lw_config"
+  link "does not link lw_proxy_metrics" fmt::fmt
   return $bad
 }
 
 case ${1:-lint} in
-  lint) check . && echo "the modules are in order" ;;
+  lint) check . && linked . && echo "the modules are in order" ;;
   sizes) sizes ;;
   selftest) selftest && echo "the order of modules is kept" ;;
   *) echo "usage: modules.sh [lint | sizes | selftest]" >&2; exit 2 ;;
