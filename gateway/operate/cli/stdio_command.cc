@@ -101,7 +101,7 @@ CLI::App* add_stdio(CLI::App& app, Flags& flags) {
   add_headers(*stdio, flags);
   text("--server", flags.server, "The only server of FILE that is served", "NAME");
   text("--start", flags.start,
-       "boot, or onUse: the server starts with the first request, which may be answered from its last life",
+       "boot, or onUse: the server starts with the first request, which may be answered from its last run",
        "WORD");
   text("--timeout", flags.timeout, "A call ends after this long without answer and progress (60s)", "DUR");
   text("--max-duration", flags.max_duration, "The longest duration of a call, progress or not (10m)", "DUR");
@@ -116,7 +116,7 @@ CLI::App* add_stdio(CLI::App& app, Flags& flags) {
   text("--log-format", flags.log_format, "auto, text, logfmt or json", "WORD");
   text("--log-level", flags.log_level, "debug, info, warn or error (warn)", "WORD");
   stdio->add_flag("--share", flags.share,
-                  "Share one gateway, and its servers, with other clients that give the same words");
+                  "Share one gateway, and its servers, with other clients that give the same arguments");
   text("--linger", flags.linger, "With --share: keep the gateway this long after the last client (0s)",
        "DUR");
   stdio->footer(kStdioFooter);
