@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "foundation/base/account.h"
 #include "foundation/log/log.h"
 #include "operate/cli/exit_codes.h"
 #include "proxy/cluster/worker_pool.h"
@@ -28,6 +29,7 @@ Status<> WorkerThreads::start(Worker& first_worker) {
     sigdelset(&all, own);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   std::string fault;
+  if (pool_.size() > 1) Account::use_parts(0, pool_.size());
   threads_.resize(pool_.size() - 1);
   for (size_t index = 1; index < pool_.size() && fault.empty(); ++index) {
     const net::Listener& first = *first_worker.http()->listener().newest();
@@ -55,6 +57,7 @@ Status<> WorkerThreads::start(Worker& first_worker) {
 
 void WorkerThreads::run(size_t index, config::Config config, Socket socket, std::promise<Begun> begun,
                         const std::shared_future<bool>& go) const {
+  Account::use_parts(index, pool_.size());
   const std::unique_ptr<Worker> made = make_(index, std::move(config));
   Worker& worker = *made;
   Begun told;

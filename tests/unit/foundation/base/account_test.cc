@@ -188,3 +188,101 @@ TEST_CASE("there are only so many numbers of servers") {
   const Account::ServerNumber last;
   CHECK(last);
 }
+
+namespace {
+
+// Runs `what` as a worker of several: parts are a matter of the thread.
+template <class What>
+void as_worker(size_t worker, size_t workers, What what) {
+  std::thread([&] {
+    Account::use_parts(worker, workers);
+    what();
+  }).join();
+}
+
+}  // namespace
+
+TEST_CASE("each worker has a part of a caller's account") {
+  const size_t before = Account::known();
+  AccountPtr whole = Account::of("principal a"), first, second;
+  as_worker(0, 2, [&] {
+    first = Account::of("principal a");
+    CHECK(Account::of("principal a") == first);
+  });
+  as_worker(1, 2, [&] { second = Account::of("principal a"); });
+  CHECK(first != second);
+  CHECK(Account::caller_of(first) == whole);
+  CHECK(Account::caller_of(Account::within(second)) == whole);
+  CHECK(Account::known() == before + 1);
+  whole.reset();
+  first.reset();
+  CHECK(Account::known() == before + 1);
+  second.reset();
+  CHECK(Account::known() == before);
+}
+
+TEST_CASE("a part passes its sum on in steps, and the rest when it ends") {
+  Limits limits(100'000'000);
+  AccountPtr whole = Account::of("principal a");
+  as_worker(0, 2, [&] {
+    AccountPtr part = Account::of("principal a");
+    MemoryCharge held;
+    held.charge(part);
+    held.set(16 * 1024);
+    CHECK(whole->held() == 0);
+    CHECK(part->held() == 16 * 1024);
+    CHECK(part->held_by_caller() == 16 * 1024);
+    held.add(1);
+    CHECK(whole->held() == 16 * 1024 + 1);
+    CHECK(part->held() == 16 * 1024 + 1);
+    held.set(1);
+    CHECK(part->held() == 1);
+  });
+  CHECK(whole->held() == 0);
+}
+
+TEST_CASE("parts together are off by 1 % of the limit at most") {
+  Limits limits(1000);
+  AccountPtr whole = Account::of("principal a");
+  as_worker(0, 2, [&] {
+    AccountPtr part = Account::of("principal a"), session = Account::within(part);
+    MemoryCharge of_part, of_session;
+    of_part.charge(part);
+    of_session.charge(session);
+    of_part.set(5);
+    CHECK(whole->held() == 0);
+    CHECK_FALSE(part->has_room(996));
+    CHECK(part->has_room(995));
+    of_part.set(6);
+    CHECK(whole->held() == 6);
+    of_session.set(500);
+    CHECK_FALSE(session->has_room(1));
+    CHECK(part->has_room(494));
+    CHECK_FALSE(part->has_room(495));
+  });
+}
+
+TEST_CASE("what one worker took and another released is counted once") {
+  AccountPtr whole = Account::of("principal a");
+  std::vector<std::thread> threads;
+  constexpr size_t kWorkers = 4, kRounds = 20'000;
+  std::vector<std::unique_ptr<MemoryCharge>> left(kWorkers);
+  for (size_t worker = 0; worker < kWorkers; ++worker) {
+    left[worker] = std::make_unique<MemoryCharge>();
+    threads.emplace_back([&, worker] {
+      Account::use_parts(worker, kWorkers);
+      AccountPtr part = Account::of("principal a");
+      MemoryCharge held;
+      held.charge(part);
+      for (size_t i = 0; i < kRounds; ++i)
+        held.set(i % 100'000);
+      left[worker]->set(1000);
+      left[worker]->charge(part);
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  for (auto& one : left)
+    one.reset();
+  CHECK(whole->held() == 0);
+}
