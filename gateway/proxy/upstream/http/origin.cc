@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include "foundation/log/log.h"
+#include "proxy/upstream/http/origin_set.h"
 #include "proxy/upstream/shared/circuit_breaker.h"
 
 namespace lineward::upstream {
 
-Origin::Origin(OriginCallbacks& owner, uint32_t slot, std::string key, HttpUrl url,
-               OriginBook::StatePtr state, bool only)
+Origin::Origin(OriginSet& owner, uint32_t slot, std::string key, HttpUrl url, OriginBook::StatePtr state,
+               bool only)
     : owner_(owner),
       slot_(slot),
       key_(std::move(key)),
@@ -19,6 +20,10 @@ void Origin::open(net::Loop& loop, std::shared_ptr<net::TlsContext> tls, PoolOpt
   pool_ = std::make_unique<HttpPool>(loop, url_, std::move(tls), std::move(options));
   pool_->be_liberal();
   pool_->observe(*this);
+}
+
+void Origin::timed_out() {
+  owner_.on_origin_failed(*this, "did not answer in time");
 }
 
 void Origin::on_response(const http::ResponseInfo& info) {

@@ -18,24 +18,13 @@
 
 namespace lineward::upstream {
 
-class Origin;
-
-// Reports of an origin to its set.
-class OriginCallbacks {
- public:
-  virtual void on_origin_failed(Origin& origin, std::string_view why) = 0;
-  // It has answered 429 or 503 with this Retry-After.
-  virtual void on_origin_busy(Origin& origin, int status, std::string_view retry_after) = 0;
-
- protected:
-  ~OriginCallbacks() = default;
-};
+class OriginSet;
 
 class Origin final : public PoolObserver {
  public:
   // `slot`: its place among the origins of its set, below 64. `key`: its whole address. `only`: it is the
   // only one: nothing is counted for it.
-  Origin(OriginCallbacks& owner, uint32_t slot, std::string key, HttpUrl url, OriginBook::StatePtr state,
+  Origin(OriginSet& owner, uint32_t slot, std::string key, HttpUrl url, OriginBook::StatePtr state,
          bool only);
   Origin(const Origin&) = delete;
   Origin& operator=(const Origin&) = delete;
@@ -63,7 +52,7 @@ class Origin final : public PoolObserver {
   }
   bool is_unused() const { return tally_->uses == 0 && pool_->is_unused(); }
   // A call got no answer within the limit that its server has.
-  void timed_out() { owner_.on_origin_failed(*this, "did not answer in time"); }
+  void timed_out();
 
  private:
   friend class OriginUse;
@@ -77,7 +66,7 @@ class Origin final : public PoolObserver {
   void on_response(const http::ResponseInfo& info) override;
   void on_broken(const core::Failure& fault) override;
 
-  OriginCallbacks& owner_;
+  OriginSet& owner_;
   const uint32_t slot_;
   const std::string key_;
   const HttpUrl url_;

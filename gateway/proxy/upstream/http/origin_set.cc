@@ -215,8 +215,7 @@ void OriginSet::add(const Wanted& wanted) {
   const std::string name = name_of(wanted.url, wanted.address);
   auto state = book_ ? book_->state(wanted.key, name) : std::make_shared<OriginState>(name);
   if (serves_) state->is_new(loop_.now());
-  OriginCallbacks& owner = *this;
-  auto origin = std::make_unique<Origin>(owner, static_cast<uint32_t>(std::countr_one(slots)), wanted.key,
+  auto origin = std::make_unique<Origin>(*this, static_cast<uint32_t>(std::countr_one(slots)), wanted.key,
                                          wanted.url, std::move(state), !several_);
   origin->open(loop_, wanted.url.tls ? tls_ : nullptr, std::move(its));
   if (credentials_ != nullptr) origin->pool().use(*credentials_);

@@ -28,7 +28,7 @@
 
 namespace lineward::upstream {
 
-class OriginSet final : private OriginCallbacks {
+class OriginSet {
  public:
   static constexpr size_t kMost = 64;
 
@@ -85,6 +85,10 @@ class OriginSet final : private OriginCallbacks {
   // The origins to check: all but those that leave or are left alone.
   std::vector<Origin*> checked() const;
 
+  // Reports of an origin. `retry_after`: it has answered 429 or 503 with this Retry-After.
+  void on_origin_failed(Origin& origin, std::string_view why);
+  void on_origin_busy(Origin& origin, int status, std::string_view retry_after);
+
  private:
   // A host name of the configuration, each address of which is an origin.
   struct Name {
@@ -101,8 +105,6 @@ class OriginSet final : private OriginCallbacks {
     bool drains = false;
   };
 
-  void on_origin_failed(Origin& origin, std::string_view why) override;
-  void on_origin_busy(Origin& origin, int status, std::string_view retry_after) override;
   // The origins of the configuration. Sets `fault_` if one is invalid.
   std::vector<Wanted> wanted();
   // Adds `one`, or an origin for each address of its name.
