@@ -62,7 +62,11 @@ void AggregateUpstream::join(const config::Server& server, plugin::GuardedUpstre
 }
 
 void AggregateUpstream::sort(const std::vector<std::string>& order) {
-  configured_ = order;
+  const auto before = std::exchange(configured_, order);
+  for (const std::string& name : before) {
+    if (!is_configured(name)) shown_.forget(name);
+  }
+  shown_.catch_up();  // this worker may have no calls that would
   auto place = [&](const std::string& name) {
     return std::find(order.begin(), order.end(), name) - order.begin();
   };
@@ -102,6 +106,10 @@ std::vector<std::string> AggregateUpstream::names(Named which) const {
   for (const auto& member : members_)
     names.push_back(member->name);
   return names;
+}
+
+bool AggregateUpstream::is_configured(const std::string& server) const {
+  return std::find(configured_.begin(), configured_.end(), server) != configured_.end();
 }
 
 std::shared_ptr<Member> AggregateUpstream::find(const std::string& name) const {

@@ -78,6 +78,7 @@ class AggregateUpstream final : public core::Upstream {
   // has not announced them yet.
   enum class Named : uint8_t { members, absent };
   std::vector<std::string> names(Named which) const;
+  bool is_configured(const std::string& server) const;
   std::shared_ptr<Member> find(const std::string& name) const;
   // The known facts of all members, and the members without facts.
   std::vector<MemberFacts> known_facts() const;

@@ -171,6 +171,7 @@ void Discovery::check(Topic topic) {
   }
   for (const auto& reading : round->readings) {
     const std::string& server = reading->sub_request->member()->name;
+    if (!aggregate_.is_configured(server)) continue;  // a reload has removed it: its names are free
     for (const std::string& key : reading->keys) {
       if (claim(aggregate_.shown(), reading->list, server, key).empty())
         aggregate_.left_out(*reading->sub_request->member(), reading->list, key);

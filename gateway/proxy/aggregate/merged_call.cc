@@ -286,6 +286,7 @@ void MergedCall::take_items(ListPage& page, MemberResponse& response, const mcp:
     if (!page.items.empty() && !items.empty()) page.items += ',';
     page.items += items;
   };
+  if (!aggregate_.is_configured(member.name)) return;  // a reload has removed it: its names are free
   const auto* known = memo.find(aggregate_.shown(), member.name, list_->list, answer.raw(list_->items));
   if (known != nullptr && known->count <= most) return add(known->items);
   PageMemo::Page read = read_items(member, answer);

@@ -236,7 +236,19 @@ NameMap::NameMap(const config::Aggregate& rules, std::shared_ptr<SharedNames> sh
   uris.share(sync);
 }
 
+void NameMap::forget(const std::string& server) {
+  NameSync::Adding adding(&sync);
+  const NameClaim gone{NameKind::gone, {}, server, {}};
+  take(gone);
+  adding.added(gone);
+}
+
 void NameMap::take(const NameClaim& claim) {
+  if (claim.kind == NameKind::gone) {
+    tools.owners().forget(claim.server);
+    prompts.owners().forget(claim.server);
+    return uris.forget_server(claim.server);
+  }
   if (claim.kind == NameKind::tool) return tools.owners().take(claim);
   if (claim.kind == NameKind::prompt) return prompts.owners().take(claim);
   uris.take(claim);

@@ -22,7 +22,7 @@
 namespace lineward::aggregate {
 
 // The names under which clients of one aggregate see its servers' items.
-struct NameMap final : private NameReplica {
+struct NameMap {
   // `shared`: where several workers serve the aggregate.
   explicit NameMap(const config::Aggregate& rules, std::shared_ptr<SharedNames> shared = nullptr);
   NameMap(const NameMap&) = delete;
@@ -33,20 +33,23 @@ struct NameMap final : private NameReplica {
   uint64_t version(List list, bool with_uris) const {
     const bool named = list == List::tools || list == List::prompts;
     const Names& names = list == List::tools ? tools : prompts;
-    return (named ? names.owners().size() : 0) + (!named || with_uris ? uris.version() : 0);
+    return (named ? names.owners().version() : 0) + (!named || with_uris ? uris.version() : 0);
   }
   // Takes over the names that other workers have added. Before a name is looked up.
   void catch_up() { sync.catch_up(); }
+  // The server is not in the configuration any more. Its names and URIs may belong to others, on all workers.
+  void forget(const std::string& server);
 
   NameSync sync;
   Names tools;
   Names prompts;
   Uris uris;
 
- private:
-  void take(const NameClaim& claim) override;
-  void take(const SeenUri& seen) override { uris.take(seen); }
-  void forget_seen() override { uris.forget_seen(); }
+  // Takes over an addition of another worker.
+  void take(const NameClaim& claim);
+  void take(const SeenUri& seen) { uris.take(seen); }
+  // It has missed some URIs of results: only those that follow count.
+  void forget_seen() { uris.forget_seen(); }
 };
 
 // The clients' name of a listed item; empty: it is omitted because the name belongs to another item.

@@ -81,8 +81,21 @@ std::string Owners::claim(std::string_view server, std::string_view original,
 
 void Owners::add(const std::string& shown, std::string_view server, std::string_view original) {
   by_shown_.try_emplace(shown, Owner{std::string(server), std::string(original)});
-  by_original_[key_of(server, original)] = shown;
+  if (!by_original_.try_emplace(key_of(server, original), shown).second) return;
   bytes_ += 2 * (shown.size() + original.size());
+  ++version_;
+}
+
+void Owners::forget(std::string_view server) {
+  const std::string begin = key_of(server, {});
+  auto one = by_original_.lower_bound(begin);
+  while (one != by_original_.end() && one->first.compare(0, begin.size(), begin) == 0) {
+    auto shown = by_shown_.find(one->second);
+    if (shown != by_shown_.end() && shown->second.server == server) by_shown_.erase(shown);
+    bytes_ -= 2 * (one->second.size() + one->first.size() - begin.size());
+    one = by_original_.erase(one);
+    ++version_;
+  }
 }
 
 // ---- names ----

@@ -21,8 +21,8 @@ inline constexpr size_t kMaxNameBytes = 64;
 // the whole is appended, so that the name is stable and unique.
 std::string prefixed_name(std::string_view prefix, std::string_view name);
 
-// The owners of names (or URIs) that do not contain their server. A name never changes its owner during this
-// object's lifetime.
+// The owners of names (or URIs) that do not contain their server. A name keeps its owner until the owner is
+// forgotten.
 class Owners {
  public:
   struct Owner {
@@ -46,10 +46,13 @@ class Owners {
   void share(NameSync& sync) { sync_ = &sync; }
   // A claim that another worker has made.
   void take(const NameClaim& claim) { add(claim.shown, claim.server, claim.original); }
+  // The names of this server are free from here on.
+  void forget(std::string_view server);
   bool full() const { return by_shown_.size() >= most_ || bytes_ >= kMaxBytes; }
   size_t most() const { return most_; }
-  // Never fewer.
   size_t size() const { return by_shown_.size(); }
+  // While it stays the same, each name has the owner of before. Increases.
+  uint64_t version() const { return version_; }
 
  private:
   static std::string key_of(std::string_view server, std::string_view original);
@@ -59,6 +62,7 @@ class Owners {
   NameKind kind_;
   NameSync* sync_ = nullptr;
   HeldCount bytes_{Held::servers};
+  uint64_t version_ = 0;
   // Ordered: names come from servers, which could choose colliding hash keys.
   std::map<std::string, Owner, std::less<>> by_shown_;
   std::map<std::string, std::string, std::less<>> by_original_;  // key_of → shown

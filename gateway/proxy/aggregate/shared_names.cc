@@ -1,5 +1,8 @@
 #include "proxy/aggregate/shared_names.h"
 
+#include "proxy/aggregate/name_map.h"
+
+#include <algorithm>
 #include <utility>
 
 namespace lineward::aggregate {
@@ -15,7 +18,35 @@ size_t bytes_of(const SeenUri& seen) {
   return sizeof seen + seen.uri.size() + seen.server.size();
 }
 
+// Claims that all workers have are dropped no more often than that.
+constexpr size_t kLookEvery = 256;
+
 }  // namespace
+
+// With the lock.
+void SharedNames::drop_taken() {
+  uint64_t taken = dropped_ + claims_.size();
+  for (const NameSync* one : workers_)
+    taken = std::min(taken, one->claims_);
+  for (; dropped_ < taken; ++dropped_) {
+    bytes_ -= bytes_of(claims_.front());
+    claims_.pop_front();
+  }
+}
+
+NameSync::NameSync(std::shared_ptr<SharedNames> shared, NameMap& names)
+    : shared_(std::move(shared)), names_(names) {
+  if (!shared_) return;
+  const std::lock_guard<std::mutex> lock(shared_->mutex_);
+  claims_ = shared_->dropped_;
+  shared_->workers_.push_back(this);
+}
+
+NameSync::~NameSync() {
+  if (!shared_) return;
+  const std::lock_guard<std::mutex> lock(shared_->mutex_);
+  std::erase(shared_->workers_, this);
+}
 
 void NameSync::take_over() {
   const std::lock_guard<std::mutex> lock(shared_->mutex_);
@@ -25,14 +56,14 @@ void NameSync::take_over() {
 // With the lock.
 void NameSync::take_news() {
   SharedNames& shared = *shared_;
-  for (; claims_ < shared.claims_.size(); ++claims_)
-    replica_.take(shared.claims_[claims_]);
+  for (; claims_ < shared.dropped_ + shared.claims_.size(); ++claims_)
+    names_.take(shared.claims_[claims_ - shared.dropped_]);
   if (seen_ < shared.forgotten_) {
-    replica_.forget_seen();
+    names_.forget_seen();
     seen_ = shared.forgotten_;
   }
   for (; seen_ < shared.forgotten_ + shared.seen_.size(); ++seen_)
-    replica_.take(shared.seen_[seen_ - shared.forgotten_]);
+    names_.take(shared.seen_[seen_ - shared.forgotten_]);
   additions_ = shared.additions_.load(std::memory_order_relaxed);
 }
 
@@ -51,7 +82,8 @@ void NameSync::Adding::added(NameClaim claim) {
   SharedNames& shared = *sync_->shared_;
   shared.bytes_ += bytes_of(claim);
   shared.claims_.push_back(std::move(claim));
-  sync_->claims_ = shared.claims_.size();
+  sync_->claims_ = shared.dropped_ + shared.claims_.size();
+  if (shared.claims_.size() % kLookEvery == 0) shared.drop_taken();
   sync_->additions_ = shared.additions_.fetch_add(1, std::memory_order_release) + 1;
 }
 

@@ -21,13 +21,18 @@
 
 namespace lineward::aggregate {
 
+class NameSync;
+
 enum class NameKind : uint8_t {
   tool,
   prompt,
   uri,           // a listed URI, or a template
   uri_template,  // the beginning of a template that clients see unchanged
   origin,        // a server's name as the beginning of a scheme
+  gone,          // none: the server's names are free
 };
+
+struct NameMap;
 
 struct NameClaim {
   NameKind kind = NameKind::tool;
@@ -42,18 +47,6 @@ struct SeenUri {
   std::string server;
 };
 
-// The names of a worker, which take over those of the others.
-class NameReplica {
- public:
-  virtual void take(const NameClaim& claim) = 0;
-  virtual void take(const SeenUri& seen) = 0;
-  // It has missed some URIs of results: only those that follow count.
-  virtual void forget_seen() = 0;
-
- protected:
-  ~NameReplica() = default;
-};
-
 class SharedNames {
  public:
   // `most_seen`: as in each NameMap. An older URI is forgotten everywhere.
@@ -63,11 +56,14 @@ class SharedNames {
 
  private:
   friend class NameSync;
+  void drop_taken();
   const size_t most_seen_;
   std::atomic<uint64_t> additions_{0};
   std::mutex mutex_;
   // Below: with the lock.
-  std::vector<NameClaim> claims_;
+  std::deque<NameClaim> claims_;  // those that some worker has not taken over yet, at least
+  uint64_t dropped_ = 0;          // of claims_
+  std::vector<const NameSync*> workers_;
   std::deque<SeenUri> seen_;
   uint64_t forgotten_ = 0;  // of seen_
   HeldCount bytes_{Held::servers};
@@ -76,8 +72,8 @@ class SharedNames {
 class NameSync {
  public:
   // `shared` null: no other worker serves this aggregate, and nothing here has an effect.
-  NameSync(std::shared_ptr<SharedNames> shared, NameReplica& replica)
-      : shared_(std::move(shared)), replica_(replica) {}
+  NameSync(std::shared_ptr<SharedNames> shared, NameMap& names);
+  ~NameSync();
   NameSync(const NameSync&) = delete;
   NameSync& operator=(const NameSync&) = delete;
 
@@ -103,13 +99,14 @@ class NameSync {
   };
 
  private:
+  friend class SharedNames;
   void take_over();
   void take_news();
 
   const std::shared_ptr<SharedNames> shared_;
-  NameReplica& replica_;
+  NameMap& names_;
   uint64_t additions_ = 0;  // taken over or made here
-  size_t claims_ = 0;       // likewise
+  uint64_t claims_ = 0;     // likewise; changes with the lock
   uint64_t seen_ = 0;       // likewise
   int adding_ = 0;
 };

@@ -72,10 +72,9 @@ void Uris::share(NameSync& sync) {
 
 void Uris::take(const NameClaim& claim) {
   if (claim.kind == NameKind::uri) return owners_.take(claim);
-  if (claim.kind == NameKind::uri_template) templates_.try_emplace(claim.shown, claim.server);
-  if (claim.kind != NameKind::origin) return;
-  by_token_[claim.shown] = claim.server;
   ++changes_;
+  if (claim.kind == NameKind::uri_template) templates_.try_emplace(claim.shown, claim.server);
+  if (claim.kind == NameKind::origin) by_token_[claim.shown] = claim.server;
 }
 
 void Uris::add_server(const std::string& server) {
@@ -85,6 +84,20 @@ void Uris::add_server(const std::string& server) {
   const bool changes = is_new || std::exchange(entry->second, server) != server;
   if (changes) adding.added(NameClaim{NameKind::origin, token, server, {}});
   ++changes_;
+}
+
+void Uris::forget_server(const std::string& server) {
+  ++changes_;
+  owners_.forget(server);
+  std::erase_if(templates_, [&](const auto& one) { return one.second == server; });
+  std::erase_if(by_token_, [&](const auto& one) { return one.second == server; });
+  std::erase_if(seen_order_, [&](const std::string& uri) {
+    auto seen = seen_.find(uri);
+    if (seen->second != server) return false;
+    seen_bytes_ -= bytes_seen(uri);
+    seen_.erase(seen);
+    return true;
+  });
 }
 
 // ---- listed URIs ----
@@ -112,8 +125,10 @@ std::string Uris::listed_template(const std::string& server, const std::string& 
   const std::string literal = uri_template.substr(0, uri_template.find('{'));
   const bool room = templates_.count(literal) > 0 || templates_.size() < kMaxTemplates;
   std::string shown = claim(server, uri_template, room && leads_back(server, literal));
-  if (shown == uri_template && templates_.try_emplace(literal, server).second)
+  if (shown == uri_template && templates_.try_emplace(literal, server).second) {
+    ++changes_;
     adding.added(NameClaim{NameKind::uri_template, literal, server, {}});
+  }
   return shown;
 }
 

@@ -42,6 +42,8 @@ class Uris {
   void forget_seen();
 
   void add_server(const std::string& server);
+  // Its URIs may belong to others from here on. On this worker alone.
+  void forget_server(const std::string& server);
 
   // A URI that the server lists: it belongs to this server from now on. Empty: it is ambiguous, and has to be
   // omitted.
@@ -59,7 +61,7 @@ class Uris {
 
   const Owners& owners() const { return owners_; }
   // While it stays the same, each URI is shown as before. Increases.
-  uint64_t version() const { return changes_ + owners_.size() + templates_.size(); }
+  uint64_t version() const { return changes_ + owners_.version(); }
 
  private:
   std::string claim(const std::string& server, const std::string& uri, bool bare);
@@ -76,7 +78,7 @@ class Uris {
   Owners owners_;
   NameSync* sync_ = nullptr;
   size_t most_seen_;
-  uint64_t changes_ = 0;                                   // of by_token_ and seen_
+  uint64_t changes_ = 0;                                   // of all below
   std::unordered_map<std::string, std::string> by_token_;  // token → server
   // Ordered: URIs come from servers, which could choose colliding hash keys.
   std::map<std::string, std::string, std::less<>> seen_;  // kept URIs of results: uri → server, the most

@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "foundation/base/memory_charge.h"
 #include "proxy/aggregate/name_map.h"
 
 using namespace lineward;
@@ -136,4 +137,59 @@ TEST_CASE("workers that give the same names at once agree") {
     CHECK(owners.size() == 1);
     CHECK(seen.size() == 1);
   }
+}
+
+TEST_CASE("names of a server that is removed are free on all workers") {
+  Workers w(config::PrefixMode::never);
+  CHECK(w.first->tools.to_client("a", "x") == "x");
+  CHECK(w.first->prompts.to_client("a", "p") == "p");
+  CHECK(w.first->uris.listed("a", "ui://page") == "ui://page");
+  CHECK(w.first->uris.listed_template("a", "https://x/{id}") == "https://x/{id}");
+  CHECK(w.first->uris.to_client("a", "https://seen/1") == "https://seen/1");
+  CHECK(w.second->tools.to_client("b", "x").empty());
+  const uint64_t before = w.second->version(List::tools, true);
+
+  w.first->forget("a");
+  CHECK(w.second->tools.to_client("b", "x") == "x");  // it has taken over first
+  CHECK(w.second->version(List::tools, true) > before);
+  CHECK(w.second->prompts.to_client("b", "p") == "p");
+  CHECK(w.second->uris.listed("b", "ui://page") == "ui://page");
+  CHECK(w.second->uris.listed_template("b", "https://x/{name}") == "https://x/{name}");
+  CHECK(w.second->uris.to_client("b", "https://seen/1") == "https://seen/1");
+  w.first->catch_up();
+  CHECK(w.first->tools.to_server("x", {"b"})->server == "b");
+  CHECK(w.first->uris.to_server("ui://page")->server == "b");
+  CHECK(w.first->uris.to_server("https://x/7")->server == "b");
+  CHECK(w.first->uris.to_server("https://seen/1")->server == "b");
+  CHECK_FALSE(w.first->uris.to_server("a+file:///x"));
+}
+
+TEST_CASE("a server that comes back has its names again, if they are free") {
+  Workers w(config::PrefixMode::on_conflict);
+  CHECK(w.first->tools.to_client("a", "x") == "x");
+  w.second->forget("a");
+  w.first->uris.add_server("a");
+  w.second->catch_up();
+  CHECK(w.second->uris.to_server("a+file:///x")->server == "a");
+  CHECK(w.second->tools.to_client("b", "x") == "x");
+  CHECK(w.first->tools.to_client("a", "x") == "a__x");
+}
+
+TEST_CASE("claims that all workers have taken over are not kept") {
+  Workers w(config::PrefixMode::never);
+  w.second->catch_up();
+  const uint64_t before = MemoryCharge::total(Held::servers);
+  for (int round = 0; round < 20; ++round) {
+    for (int i = 0; i < 512; ++i)
+      CHECK_FALSE(w.first->tools.to_client("a", "name" + std::to_string(i)).empty());
+    w.second->catch_up();
+    w.first->forget("a");
+    w.second->catch_up();
+  }
+  CHECK(MemoryCharge::total(Held::servers) < before + 512 * 1024);
+  // A worker that comes later begins with what is there.
+  NameMap third(w.rules, w.names);
+  CHECK(w.first->tools.to_client("b", "late") == "late");
+  third.catch_up();
+  CHECK(third.tools.to_server("late", {"b"})->server == "b");
 }
