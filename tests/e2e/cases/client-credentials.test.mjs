@@ -31,7 +31,7 @@ const json = (response, status, value, headers = {}) => {
 };
 
 /** An authorization server (`told`: what it was asked) and a modern server that wants its tokens. */
-async function protectedServer(t, { lifetime = 3600, wrongIssuer = false, noChallenge = false, wantScope = '', metadataAt, tokensAt } = {}) {
+async function protectedServer(t, { lifetime = 3600, wrongIssuer = false, noChallenge = false, wantScope = '', grants = () => true, admits = () => true, metadataAt, tokensAt } = {}) {
   const told = { tokens: [], metadata: [], requests: 0, unauthorized: 0 };
   const valid = new Map(); // token → scopes
   const auth = await listen(t, (request, response, body) => {
@@ -50,6 +50,7 @@ async function protectedServer(t, { lifetime = 3600, wrongIssuer = false, noChal
       .split(':')
       .map(decodeURIComponent);
     if (id !== 'me' || secret !== SECRET) return json(response, 401, { error: 'invalid_client', error_description: secret });
+    if (!grants(asked.scope ?? '')) return json(response, 400, { error: 'invalid_scope' });
     const token = `token-${told.tokens.length}-${Math.random().toString(36).slice(2)}`;
     valid.set(token, (asked.scope ?? '').split(' '));
     json(response, 200, { access_token: token, token_type: 'Bearer', expires_in: lifetime });
@@ -63,7 +64,7 @@ async function protectedServer(t, { lifetime = 3600, wrongIssuer = false, noChal
     told.requests++;
     const token = request.headers.authorization?.replace(/^Bearer /, '');
     const metadata = `resource_metadata="${metadataAt ?? `${origin}/.well-known/oauth-protected-resource/deep/mcp`}"`;
-    if (!valid.has(token)) {
+    if (!valid.has(token) || !admits(body)) {
       told.unauthorized++;
       return json(response, 401, {}, noChallenge ? {} : { 'www-authenticate': `Bearer ${metadata}` });
     }
@@ -138,6 +139,26 @@ test('a call that needs more scopes gets them once', async (t) => {
   const target = await gateway(t, server);
   assert.match(tokenOf(await call(target)), /^token-2/);
   assert.equal(server.told.tokens[1].scope, 'basic write');
+});
+
+test('a scope that is not granted is the affair of its call alone', async (t) => {
+  const server = await protectedServer(t, { wantScope: 'admin', grants: (scope) => !scope.includes('admin') });
+  const target = await gateway(t, server);
+  for (let i = 0; i < 3; ++i) {
+    assert.match((await call(target)).error.message, /403/, `call ${i}`);
+    assert.deepEqual((await post(target, 'tools/list')).result?.tools, []);
+  }
+  assert.deepEqual(server.told.tokens.map(({ scope }) => scope), ['basic', 'basic admin']);
+});
+
+test('a server that refuses one call with 401 costs the others no token', async (t) => {
+  const server = await protectedServer(t, { admits: (body) => !body.includes('"tools/call"') });
+  const target = await gateway(t, server);
+  for (let i = 0; i < 5; ++i) {
+    assert.equal((await call(target)).error.code, 502, `call ${i}`);
+    assert.deepEqual((await post(target, 'tools/list')).result?.tools, []);
+  }
+  assert.ok(server.told.tokens.length <= 3, `${server.told.tokens.length} tokens`);
 });
 
 test('what goes wrong on the way is 502 and names the place, never a secret', async (t) => {

@@ -19,6 +19,11 @@ constexpr milliseconds kShortest{1000};      // a token with a shorter lifetime 
 constexpr milliseconds kNoEnd{3600 * 1000};  // renewal time of a token without a lifetime
 constexpr milliseconds kAhead{60 * 1000};
 constexpr Backoff::Range kPauses{milliseconds(1000), milliseconds(30 * 1000)};
+// Between two tokens that are requested because the server answered 401 to the one before.
+constexpr milliseconds kRefusalPause{10 * 1000};
+// Scopes that the issuer refused are not requested again for that long.
+constexpr milliseconds kScopePause{300 * 1000};
+constexpr size_t kMaxScopes = 4096;  // bytes
 constexpr int64_t kMaxLife = 365ll * 24 * 3600;
 
 int64_t unix_time() {
@@ -62,13 +67,25 @@ bool OauthClient::refused(const std::string& used, const http::ResponseInfo& inf
   // current one. The request may have gone without a token, if it was dropped while connecting.
   if (used != authorization_) return true;
   std::string wanted = union_of_scopes(scope_, challenge.scope);
-  // Additional scopes are requested once; a configured set of scopes is never extended.
-  if (info.status == 403 && (wanted == scope_ || !credentials_.scope.empty())) return false;
+  if (info.status == 403 && !may_ask_for(challenge.scope, wanted)) return false;
+  if (info.status == 401 && !used.empty()) {
+    // A server that answers 401 to one call for reasons of its own must not make all others wait each time.
+    if (loop_.now() < next_after_refusal_) return false;
+    next_after_refusal_ = loop_.now() + kRefusalPause;
+  }
+  if (info.status == 403) before_ = {authorization_, scope_, renew_at_, expires_at_};
   challenge_ = std::move(challenge);
   challenged_ = true;
   if (!scope_.empty()) challenge_.scope = wanted;
   authorization_.clear();
   return true;
+}
+
+// Additional scopes are requested once; a configured set of scopes is never extended.
+bool OauthClient::may_ask_for(const std::string& more, const std::string& all) const {
+  if (!credentials_.scope.empty() || all.size() > kMaxScopes) return false;
+  const std::string known = loop_.now() < refused_until_ ? union_of_scopes(scope_, refused_scope_) : scope_;
+  return union_of_scopes(known, more) != known;
 }
 
 void OauthClient::discover() {
@@ -163,16 +180,32 @@ void OauthClient::got(const AccessToken& token) {
   renew_at_ = expires_at_ - std::min(kAhead, life / 10);
   failures_ = 0;
   not_before_ = milliseconds(0);
+  before_.reset();
   log::write(log::Level::info, "upstream.token",
              {{"upstream", server_.name}, {"issuer", authority_.issuer}, {"life_s", life.count() / 1000}});
   tell({});
 }
 
 void OauthClient::failed(std::string why) {
+  if (before_ && loop_.now() < before_->expires_at) return keep_before(why);
+  before_.reset();
   fault_ = fmt::format("gives no access token: {}", why);
   not_before_ = loop_.now() + Backoff::exact(kPauses, failures_++);
   log::write(log::Level::warn, "upstream.token", {{"upstream", server_.name}, {"why", why}});
   tell(fault_);
+}
+
+// The request that asked for more gets the server's 403.
+void OauthClient::keep_before(const std::string& why) {
+  log::write(log::Level::warn, "upstream.token", {{"upstream", server_.name}, {"why", why}});
+  refused_scope_ = scope_;
+  refused_until_ = loop_.now() + kScopePause;
+  authorization_ = std::move(before_->authorization);
+  scope_ = challenge_.scope = std::move(before_->scope);
+  renew_at_ = before_->renew_at;
+  expires_at_ = before_->expires_at;
+  before_.reset();
+  tell({});
 }
 
 void OauthClient::tell(const std::string& fault) {

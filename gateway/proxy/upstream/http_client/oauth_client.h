@@ -1,6 +1,7 @@
 // Lineward's own access token for one protected HTTP server (MCP authorization pages of 2026-07-28; the
 // client credentials extension). Discovers the token endpoint and obtains the token by client credentials.
-// Renews it before it expires, and once when the server refuses it.
+// Renews it before it expires, and when the server refuses it: once in kRefusalPause, for all requests. If a
+// token for more scopes is refused, the one before stays in use.
 //
 // Each HTTP upstream owns one; its pool queries it before every request. No callback from inside fetch().
 #pragma once
@@ -8,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +41,8 @@ class OauthClient final : public RequestCredentials {
   void request(WebRequest what, std::function<void(WebAnswer)> done);
   void got(const AccessToken& token);
   void failed(std::string why);
+  void keep_before(const std::string& why);
+  bool may_ask_for(const std::string& more, const std::string& all) const;
   void tell(const std::string& fault);
 
   net::Loop& loop_;
@@ -52,6 +56,15 @@ class OauthClient final : public RequestCredentials {
   ServerMetadata authority_;  // token_endpoint empty: not discovered yet
   std::string scope_;         // requested last
   std::string authorization_;
+  // The token before, while one for more scopes is requested.
+  struct Before {
+    std::string authorization, scope;
+    std::chrono::milliseconds renew_at, expires_at;
+  };
+  std::optional<Before> before_;
+  std::string refused_scope_;  // not granted, until refused_until_
+  std::chrono::milliseconds refused_until_{0};
+  std::chrono::milliseconds next_after_refusal_{0};
   std::chrono::milliseconds renew_at_{0};
   std::chrono::milliseconds expires_at_{0};
   std::string fault_;  // of the last attempt, until `not_before_`
