@@ -26,6 +26,19 @@ constexpr uint32_t kMaxRedirects = 3;  // likewise
 constexpr size_t kRepeatable = 64 * 1024;
 constexpr milliseconds kSweepEvery{1000};
 
+// Whether a redirect holds for requests of all callers: one to the same path with another slash at its end,
+// or a permanent one. A query may be one caller's.
+bool is_lasting(int status, std::string_view configured, std::string_view target) {
+  const auto path = [](std::string_view text) {
+    text = text.substr(0, text.find('?'));
+    while (text.size() > 1 && text.back() == '/')
+      text.remove_suffix(1);
+    return text;
+  };
+  const auto query = [](std::string_view text) { return text.substr(std::min(text.find('?'), text.size())); };
+  return query(configured) == query(target) && (status == 308 || path(configured) == path(target));
+}
+
 }  // namespace
 
 SharedHeaders::SharedHeaders(std::vector<http::OutHeader> headers) : headers_(std::move(headers)) {
@@ -110,7 +123,8 @@ bool HttpTransfer::follow(const http::ResponseInfo& info) {
   auto target = resolve_target(from, info.headers.get("Location"));
   if (!target || *target == from.target) return false;
   if (redirects_++ == 0) is_servers_own_ = request_.target.empty();
-  if (is_servers_own_) pool_.moved_to(*target);
+  if (is_servers_own_) is_for_all_ = is_for_all_ && is_lasting(info.status, pool_.url_.target, *target);
+  if (is_servers_own_ && is_for_all_) pool_.moved_to(*target);
   request_.target = std::move(*target);
   say_again();
   return true;

@@ -172,6 +172,7 @@ class HttpTransfer final : public Pooled<HttpTransfer> {
   bool is_repeated_ = false;     // on another connection, once
   bool is_given_away_ = false;   // its body cannot be sent again
   bool is_servers_own_ = false;  // addressed to the server's own target before a redirect
+  bool is_for_all_ = true;       // so far its redirects hold for other requests too
   bool is_stream_ = false;
   size_t inflated_ = 0;  // bytes of a body that is not a stream
   size_t quiet_bytes_ = 0;
