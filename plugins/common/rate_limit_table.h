@@ -35,6 +35,7 @@ struct Admittance {
   uint64_t remaining = 0;
   std::chrono::nanoseconds retry_after{0};  // for a refusal: time until a token is available
   std::chrono::nanoseconds full_after{0};
+  bool unchecked = false;  // a refusal because nothing could be counted
 };
 
 // Admits a new arrival, and updates `arrival_at`, the key's theoretical arrival time (0: none).

@@ -41,6 +41,7 @@ constexpr plugin::MetricRow kMetrics[] = {
 };
 
 constexpr size_t kMaxOver = 4096;
+constexpr std::chrono::seconds kUnchecked{1};  // until a refused client should try again
 constexpr size_t kMaxAsked = 1024;
 
 // Identical entries share their buckets across workers.
@@ -87,8 +88,11 @@ class RateLimit final : public plugin::Plugin {
   // A request about a task counts as a call of its tool; nullopt if that is known not to be among `tools`. If
   // several tools are possible, the first counts; an unknown one counts as a tool of its own.
   std::optional<RateKey> key_of_task(plugin::RequestInfo facts, const mcp::Message& request) const;
-  // Takes a token without waiting for the verdict.
+  // Takes a token without waiting for the verdict. Nullopt: Redis judges it later, or it passes (onError:
+  // allow).
   std::optional<Admittance> charge(const RateKey& key);
+  // The verdict of onError.
+  std::optional<Admittance> charge_without_redis(const RateKey& key);
 
   void count(plugin::CounterSink& sink) const override {
     sink.add("lineward_rate_limited_total", key_name_, static_cast<double>(limited_));
@@ -118,11 +122,7 @@ class RateLimit final : public plugin::Plugin {
     if (on_error_ == OnError::allow) return Verdict::proceed;
     if (on_error_ == OnError::local) return judge(exchange, take_local(key));
     ++limited_;
-    core::PolicyError refusal;
-    refusal.reason = mcp::EndReason::rate_limited;
-    refusal.retry_after_ms = 1000;
-    refusal.text = "the rate of requests cannot be checked now; try again in 1000 ms";
-    exchange.refuse(std::move(refusal));
+    exchange.refuse(unchecked());
     return Verdict::answered;
   }
 
@@ -140,8 +140,17 @@ class RateLimit final : public plugin::Plugin {
   }
 
  private:
+  static core::PolicyError unchecked() {
+    core::PolicyError refusal;
+    refusal.reason = mcp::EndReason::rate_limited;
+    refusal.retry_after_ms = std::chrono::milliseconds(kUnchecked).count();
+    refusal.text =
+        fmt::format("the rate of requests cannot be checked now; try again in {} ms", refusal.retry_after_ms);
+    return refusal;
+  }
   core::PolicyError refusal_of(const Admittance& admittance) {
     ++limited_;
+    if (admittance.unchecked) return unchecked();
     core::PolicyError refusal;
     refusal.reason = mcp::EndReason::rate_limited;
     refusal.retry_after_ms = std::chrono::ceil<std::chrono::milliseconds>(admittance.retry_after).count();
@@ -241,19 +250,31 @@ std::optional<Admittance> RateLimit::charge(const RateKey& key) {
     if (over->second > now()) {
       out = Admittance{};
       out->retry_after = std::chrono::nanoseconds(over->second - now());
+      out->unchecked = on_error_ == OnError::deny && !shared_->up();
       return out;
     }
     over_until_.erase(over);
   }
   auto ticket = shared_->take(key, [this, key](std::optional<Admittance> admittance) {
+    if (!admittance) admittance = charge_without_redis(key);
     if (!admittance || admittance->allowed) return;
     if (over_until_.size() >= kMaxOver) over_until_.clear();
     over_until_[key] = now() + admittance->retry_after.count();
   });
-  if (!ticket) return out;
+  if (!ticket) return charge_without_redis(key);
   asked_.push_back(std::move(ticket));
   if (asked_.size() > kMaxAsked) asked_.pop_front();
   return out;
+}
+
+std::optional<Admittance> RateLimit::charge_without_redis(const RateKey& key) {
+  ++fallbacks_;
+  if (on_error_ == OnError::allow) return std::nullopt;
+  if (on_error_ == OnError::local) return take_local(key);
+  Admittance refused;
+  refused.unchecked = true;
+  refused.retry_after = kUnchecked;
+  return refused;
 }
 
 // Notifications and answers. A cancel is counted but passes: the work it ends costs more. So does the message

@@ -81,6 +81,35 @@ describe('rate limits through Redis', { skip }, () => {
     assert.equal(lines.filter((line) => line.includes('state=up')).length, 6 * workers, lines.join('\n'));
   });
 
+  test('without Redis, notifications are refused as requests are', async (t) => {
+    const store = redis(t);
+    await store.start();
+    const kinds = ['allow', 'deny', 'local'];
+    const plugins = kinds.map((onError) => ({
+      rateLimit: { requests: 3, per: '1h', key: 'server', redis: { url: `unix:${store.socket}`, onError, timeout: '2s' } },
+      name: onError,
+      servers: [onError],
+    }));
+    const one = await running(t, Object.fromEntries(kinds.map((kind) => [kind, plain()])), { more: { plugins } });
+    for (const kind of kinds) await eventually(() => isUp(one, kind, 1), `${kind}: Redis is there`);
+    await store.kill();
+    for (const kind of kinds) await eventually(() => isUp(one, kind, 0), `${kind}: Redis is gone`);
+    const told = async (kind) => {
+      const statuses = [];
+      for (let i = 0; i < 5; ++i) {
+        const body = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/x', params: { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } } });
+        const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'notifications/x' };
+        const response = await fetch(one.at(kind), { method: 'POST', headers, body });
+        await response.text();
+        statuses.push(response.status);
+      }
+      return statuses;
+    };
+    assert.deepEqual(await told('allow'), [202, 202, 202, 202, 202]);
+    assert.deepEqual(await told('deny'), [429, 429, 429, 429, 429]);
+    assert.deepEqual(await told('local'), [202, 202, 202, 429, 429]);
+  });
+
   test('a Redis that hangs costs a few requests its time limit, and no more', async (t) => {
     const store = redis(t);
     await store.start();
