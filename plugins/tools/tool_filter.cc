@@ -29,6 +29,7 @@ using plugin::Verdict;
 constexpr int kInvalidParams = -32602;
 constexpr int kLegacyNoResource = -32002;
 constexpr size_t kMaxReported = 10000;
+constexpr std::chrono::seconds kSaveAgain{10};
 
 constexpr plugin::MetricRow kMetrics[] = {
     {"lineward_tool_filter_hidden_total", "counter", "", "Tools, prompts and resources left out of lists."},
@@ -98,6 +99,7 @@ class ToolFilter final : public plugin::Plugin {
   std::unique_ptr<net::FileWatch> watch_;
   plugin::Host& host_;
   std::set<std::string> reported_;
+  std::chrono::milliseconds save_from_{0};  // pins could not be written: not again before that
   uint64_t hidden_ = 0, denied_ = 0, lacking_ = 0, unpinned_ = 0, changed_ = 0;
 };
 
@@ -306,8 +308,9 @@ void ToolFilter::result(const plugin::RequestInfo& facts, mcp::Message& message)
     if (auto changed = mcp::Message::parse(splice.apply_outlined(), json::kDepthCeiling))
       message = std::move(*changed);
   }
-  if (!pins_ || !pins_->unsaved()) return;
+  if (!pins_ || !pins_->unsaved() || host_.loop().now() < save_from_) return;
   auto saved = pins_->save();
+  if (!saved) save_from_ = host_.loop().now() + kSaveAgain;
   if (!saved) log::write(log::Level::error, "tool.pins", {{"plugin", name_}, {"error", saved.error().text}});
 }
 

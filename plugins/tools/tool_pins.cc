@@ -3,12 +3,15 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <openssl/sha.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "foundation/base/regular_file.h"
@@ -123,6 +126,29 @@ std::string errno_text() {
   return std::strerror(errno);
 }
 
+// Keeps other processes from writing a file of this directory between our reading and writing of it. A
+// process that holds it for long is not waited for.
+class DirectoryLock {
+ public:
+  explicit DirectoryLock(const std::string& path) {
+    const size_t slash = path.rfind('/');
+    const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    fd_ = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int tries = 0; fd_ >= 0 && tries < kTries && ::flock(fd_, LOCK_EX | LOCK_NB) != 0; ++tries)
+      std::this_thread::sleep_for(kPause);
+  }
+  ~DirectoryLock() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+
+ private:
+  static constexpr int kTries = 10;
+  static constexpr std::chrono::milliseconds kPause{2};
+  int fd_ = -1;
+};
+
 }  // namespace
 
 std::string definition_digest(std::string_view json) {
@@ -194,6 +220,10 @@ bool ToolPins::may_call(std::string_view server, const std::string& name) const 
 
 Status<> ToolPins::load() {
   std::lock_guard<std::mutex> lock(file_mutex_);
+  return read_file();
+}
+
+Status<> ToolPins::read_file() {
   auto text = read_regular_file(path_, kMaxFileBytes);
   if (!text) {
     if (errno == ENOENT && mode_ == Mode::learn) return Done{};
@@ -222,8 +252,12 @@ void ToolPins::take_in(std::map<std::string, Tools, std::less<>> servers, size_t
       auto others = servers.find(server);
       if (!tool.changed || others == servers.end()) continue;
       auto other = others->second.find(name);
-      if (other != others->second.end() && other->second.digests == tool.digests)
-        other->second.changed = true;
+      if (other == others->second.end()) continue;
+      const auto& digests = other->second.digests;
+      other->second.changed = std::all_of(tool.digests.begin(), tool.digests.end(), [&](const auto& one) {
+        auto found = digests.find(one.first);
+        return found != digests.end() && found->second == one.second;
+      });
     }
   }
   servers_ = std::move(servers);
@@ -273,17 +307,32 @@ std::string ToolPins::text() const {
 
 Status<> ToolPins::save() {
   std::lock_guard<std::mutex> file_lock(file_mutex_);
+  if (!unsaved()) return Done{};  // another worker has written it
+  const DirectoryLock others(path_);
+  if (auto read = read_file(); !read) return read;
   std::string all;
+  std::vector<std::pair<std::string, std::string>> written;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!unsaved_) return Done{};  // another worker has written it
     unsaved_ = false;
     all = text();
     for (auto& [server, tools] : servers_) {
-      for (auto& [name, tool] : tools)
-        tool.unsaved = false;
+      for (auto& [name, tool] : tools) {
+        if (std::exchange(tool.unsaved, false)) written.emplace_back(server, name);
+      }
     }
   }
+  auto done = write_file(all);
+  if (done) return done;
+  std::lock_guard<std::mutex> lock(mutex_);
+  unsaved_ = true;
+  for (const auto& [server, name] : written) {
+    if (Tool* tool = find(server, name)) tool->unsaved = true;
+  }
+  return done;
+}
+
+Status<> ToolPins::write_file(const std::string& all) {
   std::string next = fmt::format("{}.{}.next", path_, ::getpid());
   int fd = ::open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return fail(fmt::format("cannot write {}: {}", next, errno_text()));

@@ -35,7 +35,8 @@ class ToolPins {
 
   // Reads the file; a missing file is an error in mode `enforce`.
   Status<> load();
-  // Writes learnt pins, atomically, readable by this user only.
+  // Adds learnt pins to the file, atomically, readable by this user only. Pins that other processes have
+  // written there since load() stay, and are taken over. After an error the pins are still unsaved.
   Status<> save();
   bool unsaved() const {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -71,6 +72,9 @@ class ToolPins {
 
   // Merges the file's content: another worker may have learnt pins meanwhile.
   void take_in(std::map<std::string, Tools, std::less<>> servers, size_t count);
+  // With file_mutex_. A missing file leaves all as it is, in mode `learn`.
+  Status<> read_file();
+  Status<> write_file(const std::string& text);
 
   const std::string path_;
   const Mode mode_;

@@ -177,6 +177,44 @@ TEST_CASE("pins are learnt on first use, kept in the file, and enforced") {
   CHECK(pins.may_call("s", "add"));
 }
 
+TEST_CASE("pins that could not be written are written later, and are not lost meanwhile") {
+  TempFile file;
+  const std::string missing = file.directory + "/later";
+  ToolPins pins(missing + "/pins.json", Mode::learn);
+  CHECK(pins.check("s", "r1", "add", R"({"name":"add"})") == Finding::learnt);
+  CHECK_FALSE(pins.save());
+  CHECK(pins.unsaved());
+  REQUIRE(mkdir(missing.c_str(), 0700) == 0);
+  std::ofstream(pins.path()) << R"({"servers":{"t":{"other":{"r1":"sha256:ab"}}}})";
+  REQUIRE(pins.load());
+  CHECK(pins.check("s", "r1", "add", R"({"name":"add","title":"another"})") == Finding::changed);
+  REQUIRE(pins.save());
+  ToolPins again(pins.path(), Mode::enforce);
+  REQUIRE(again.load());
+  CHECK(again.size() == 2);
+  unlink(pins.path().c_str());
+  rmdir(missing.c_str());
+}
+
+TEST_CASE("two processes that learn pins for one file keep each other's") {
+  TempFile file;
+  ToolPins first(file.path, Mode::learn), second(file.path, Mode::learn);
+  CHECK(first.check("s", "r1", "add", R"({"name":"add"})") == Finding::learnt);
+  CHECK(second.check("s", "r1", "sub", R"({"name":"sub"})") == Finding::learnt);
+  REQUIRE(first.save());
+  REQUIRE(second.save());
+  REQUIRE(first.load());
+  CHECK(first.size() == 2);
+  CHECK(second.size() == 2);
+  CHECK(first.check("s", "r1", "sub", R"({"name":"sub","title":"another"})") == Finding::changed);
+  CHECK(first.check("s", "r1", "add", R"({"name":"add","title":"another"})") == Finding::changed);
+  // A further revision, learnt by another process, approves nothing.
+  CHECK(second.check("s", "r2", "add", R"({"name":"add"})") == Finding::learnt);
+  REQUIRE(second.save());
+  REQUIRE(first.load());
+  CHECK_FALSE(first.may_call("s", "add"));
+}
+
 TEST_CASE("workers have one set of pins for a file, which neither reads away what the other has learnt") {
   TempFile file;
   auto first = ToolPins::of(file.path, Mode::learn);
