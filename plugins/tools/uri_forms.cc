@@ -355,9 +355,12 @@ std::string_view fault_of(std::string_view uri, const Parts& parts) {
     return "what is before its colon is no scheme";
   const bool special = parts.special != nullptr;
   if (special && plain.find('\\') != std::string::npos) return "it holds a backslash";
-  std::string path = decoded(parts.path);
-  // A server that uses the rest of the URI as a path would also see dot segments in the host.
-  if (has_dot_segments(decoded(split_authority(parts).host), special) || has_dot_segments(path, special))
+  // A server that uses the rest of the URI as a path would also see dot segments in the host, and behind a
+  // mark of a query or fragment. In a query of http such segments are common.
+  std::string path = std::string(parts.path);
+  if (!special || parts.scheme == "file") path.append(parts.query).append(parts.fragment);
+  if (has_dot_segments(decoded(split_authority(parts).host), special) ||
+      has_dot_segments(decoded(path), special))
     return "it holds dot segments";
   return special ? fault_of_authority(parts) : std::string_view();
 }

@@ -63,6 +63,11 @@ TEST_CASE("what has no one meaning is refused where a rule stands") {
                           "file://h:80/x",
                           "http://\xef\xbd\x85xample/",
                           "memo:a/../b",
+                          "file:///public/a#/../../secret/key",
+                          "file:///public/a?/../../secret/key",
+                          "file:///public/a?x#%2f..%2f..%2fsecret",
+                          "memo:a?/../b",
+                          "memo:a#b/../c",
                           "file:///\xff",
                           "file:///%c0%ae%c0%ae/x",
                           "file:///a\x7f"}) {
@@ -70,6 +75,9 @@ TEST_CASE("what has no one meaning is refused where a rule stands") {
     CHECK_FALSE(rule.judge(uri).allowed);
     CHECK_FALSE(rule.judge(uri).fault.empty());
   }
+  // A query of http is no path.
+  CHECK(rule.judge("http://example.com/x?back=/a/../b").allowed);
+  CHECK(rule.judge("file:///public/a?..#v1..v2").allowed);
   // Without a rule every URI is allowed.
   CHECK(UriRule().judge("file:///public/../x").allowed);
 }
