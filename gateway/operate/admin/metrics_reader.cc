@@ -210,7 +210,24 @@ void counters(Families& out, const UpstreamStats& stats, const UpstreamStats& fi
   out.add(M::left_out_items, {{"upstream", name}}, first.left_out_items);
 }
 
-void upstream_now(Families& out, const Sources& sources, const config::Server& server, size_t sessions) {
+struct ServerProcess {
+  std::string server;
+  pid_t pid = 0;
+  uint32_t instance = 0;
+};
+
+void process_of_server(Families& out, const ServerProcess& one) {
+  ProcessInfo info;
+  if (!read_tree(one.pid, info)) return;
+  const std::string instance = std::to_string(one.instance);
+  const Labels labels{{"upstream", one.server}, {"instance", instance}};
+  out.add(M::upstream_cpu, labels, info.cpu_seconds);
+  out.add(M::upstream_memory, labels, info.resident_bytes);
+  out.add(M::upstream_fds, labels, info.open_fds);
+}
+
+void upstream_now(Families& out, const Sources& sources, const config::Server& server, size_t sessions,
+                  std::vector<ServerProcess>& processes) {
   std::string_view name = server.name;
   const auto load = sources.load(server.name);
   out.add(M::in_flight, {{"upstream", name}}, uint64_t{load.in_flight});
@@ -245,14 +262,8 @@ void upstream_now(Families& out, const Sources& sources, const config::Server& s
     out.add(M::origin_failures, labels, origin.failures);
     out.add(M::origin_ejections, labels, origin.ejections);
   }
-  for (const auto& process : status.processes) {
-    ProcessInfo info;
-    if (!read_tree(process.pid, info)) continue;
-    std::string instance = std::to_string(process.instance);
-    out.add(M::upstream_cpu, {{"upstream", name}, {"instance", instance}}, info.cpu_seconds);
-    out.add(M::upstream_memory, {{"upstream", name}, {"instance", instance}}, info.resident_bytes);
-    out.add(M::upstream_fds, {{"upstream", name}, {"instance", instance}}, info.open_fds);
-  }
+  for (const auto& process : status.processes)
+    processes.push_back({server.name, process.pid, process.instance});
 }
 
 // Several upstreams may have the same labels: they become one series, summed by revision.
@@ -471,6 +482,8 @@ struct MetricsReading::State {
   std::map<std::string, std::array<metrics::Histogram, 8>> client_sessions;
   std::vector<std::string> servers;  // by name: the objects may be destroyed between two pieces
   size_t next = 0;
+  std::vector<ServerProcess> processes;
+  size_t next_process = 0;
   double started = 0;
 
   void begin(const Sources& sources);
@@ -508,7 +521,7 @@ void MetricsReading::State::read_server(const Sources& sources, const config::Se
     waits_and_cancels(out, *together.routed, route);
   }
   counters(out, stats, together);
-  upstream_now(out, sources, server, sessions[server.name]);
+  upstream_now(out, sources, server, sessions[server.name], processes);
   for (size_t slot = 0; slot < stats.client_sessions.size(); ++slot)
     client_sessions[stats.transport][slot].add(stats.client_sessions[slot]);
 }
@@ -538,6 +551,16 @@ bool MetricsReading::read_for(std::chrono::nanoseconds time) {
   return true;
 }
 
+bool MetricsReading::read_processes_for(std::chrono::nanoseconds time) {
+  const uint64_t until = net::Loop::nanoseconds() + static_cast<uint64_t>(time.count());
+  State& state = *state_;
+  while (state.next_process < state.processes.size()) {
+    process_of_server(state.out, state.processes[state.next_process++]);
+    if (net::Loop::nanoseconds() >= until) return false;
+  }
+  return true;
+}
+
 metrics::MetricSnapshot MetricsReading::take() {
   metrics::MetricSnapshot snapshot;
   snapshot.started = state_->started;
@@ -545,10 +568,11 @@ metrics::MetricSnapshot MetricsReading::take() {
   return snapshot;
 }
 
-metrics::MetricSnapshot read_metrics(const Sources& sources) {
+std::optional<metrics::MetricSnapshot> read_metrics(const Sources& sources) {
+  constexpr std::chrono::hours kWhole{1};
   MetricsReading reading(sources);
-  while (!reading.read_for(std::chrono::hours(1))) {
-  }
+  if (!sources.workers.paused([&] { reading.read_for(kWhole); })) return std::nullopt;
+  reading.read_processes_for(kWhole);
   return reading.take();
 }
 

@@ -3,14 +3,15 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 
 #include "operate/admin/sources.h"
 #include "proxy/metrics/snapshot.h"
 
 namespace lineward::admin {
 
-// Within WorkerDirectory::paused().
-metrics::MetricSnapshot read_metrics(const Sources& sources);
+// Nullopt: a worker does not answer.
+std::optional<metrics::MetricSnapshot> read_metrics(const Sources& sources);
 
 // The same in pieces, with loop turns in between: servers removed by a reload meanwhile are skipped.
 class MetricsReading {
@@ -22,7 +23,10 @@ class MetricsReading {
 
   // Reads for about `time`; true: all is read. Within WorkerDirectory::paused().
   bool read_for(std::chrono::nanoseconds time);
-  // When all is read.
+  // Reads the trees of the servers' processes from /proc, which may take long: afterwards, and not within
+  // WorkerDirectory::paused(). Otherwise as read_for().
+  bool read_processes_for(std::chrono::nanoseconds time);
+  // When both have read all.
   metrics::MetricSnapshot take();
 
  private:

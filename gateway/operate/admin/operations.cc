@@ -71,7 +71,9 @@ Status<> Operations::listen_tcp() {
 }
 
 bool Operations::read_metrics(metrics::MetricSnapshot& metrics) const {
-  return sources_.workers.paused([&] { metrics = admin::read_metrics(sources_); });
+  auto read = admin::read_metrics(sources_);
+  if (read) metrics = std::move(*read);
+  return read.has_value();
 }
 
 std::string Operations::admin_url() const {

@@ -59,13 +59,14 @@ void OpsServer::go_on() {
 bool OpsServer::read_and_write() {
   const uint64_t until = net::Loop::nanoseconds() + static_cast<uint64_t>(kReadingSlice.count());
   if (reading_) {
-    bool all = false;
-    if (!sources_.workers.paused([&] { all = reading_->read_for(kReadingSlice); })) {
+    if (!has_read_workers_ &&
+        !sources_.workers.paused([&] { has_read_workers_ = reading_->read_for(kReadingSlice); })) {
       reading_.reset();
       answer_all([](MetricFormat) { return worker_is_stuck(); });
       return false;
     }
-    if (!all) return false;
+    if (!has_read_workers_ || !reading_->read_processes_for(kReadingSlice)) return false;
+    has_read_workers_ = false;
     read_ = reading_->take();
     reading_.reset();
   }

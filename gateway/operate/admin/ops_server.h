@@ -42,6 +42,7 @@ class OpsServer {
   };
   std::vector<Scraper> served_, waiting_;
   std::unique_ptr<MetricsReading> reading_;
+  bool has_read_workers_ = false;  // of reading_; the servers' processes are left
   metrics::MetricSnapshot read_;
   std::unique_ptr<MetricsWriter> writer_;
   std::map<MetricFormat, std::string> pages_;
