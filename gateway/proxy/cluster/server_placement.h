@@ -43,8 +43,9 @@ inline void place_servers(ServerPlacement& placement, const config::Config& conf
   const bool aggregated = config::is_aggregated(config);
   std::vector<size_t> load(workers, 0);
   if (aggregated) ++load[0];
-  for (const auto& [name, place] : placement) {
-    if (!aggregated || !place.shared) ++load[place.home];
+  for (const auto& server : config.servers) {  // removed ones keep their home, but are no load
+    const auto known = server.disabled ? placement.end() : placement.find(server.name);
+    if (known != placement.end() && (!aggregated || !known->second.shared)) ++load[known->second.home];
   }
   for (const auto& server : config.servers) {
     if (server.disabled) continue;

@@ -97,3 +97,18 @@ TEST_CASE("all workers serve all servers as one, and know the era of each") {
   config.aggregate.workers = config::ServerWorkers::one;
   CHECK_FALSE(is_aggregate_on_all(placement, config));
 }
+
+TEST_CASE("a removed server keeps its home, and is no load for new ones") {
+  config::Config config;
+  config.aggregate.enabled = false;
+  ServerPlacement placement;
+  for (int i = 0; i < 9; ++i) {
+    config.servers = {over_stdio("gone" + std::to_string(i)), over_stdio("stays")};
+    place_servers(placement, config, 2);
+  }
+  const size_t home = worker_of(placement, "stays");
+  config.servers = {over_stdio("stays"), over_stdio("new")};
+  place_servers(placement, config, 2);
+  CHECK(worker_of(placement, "stays") == home);
+  CHECK(worker_of(placement, "new") != home);
+}
