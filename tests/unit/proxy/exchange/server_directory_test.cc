@@ -26,6 +26,8 @@ class QuietUpstream final : public core::Upstream {
   }
   core::ServerFacts facts() const override { return {mcp::Era::legacy}; }
   void stop(std::function<void()> done) override { done(); }
+  core::UpstreamParts parts(const core::Scope&) override { return offered; }
+  core::UpstreamParts offered;
 };
 
 struct Watcher final : metrics::CancelWatcher {
@@ -98,4 +100,43 @@ TEST_CASE("a lease that outlives the directory reports nothing") {
   CHECK(metrics::upstream_stats("s").cancel_watcher == nullptr);
   world.turn();
   CHECK(left == 0);
+}
+
+namespace {
+
+struct FakeHop final : core::Hop {
+  void pause() override {}
+  void resume() override {}
+};
+
+struct FakeHopListener final : core::HopListener {
+  void on_hop_head(int, std::string, core::HeaderFields) override {}
+  void on_hop_body(std::string_view) override {}
+  void on_hop_end(const std::string&) override {}
+};
+
+struct FakeHopSource final : core::HopSource {
+  std::unique_ptr<core::Hop> hop(core::HopRequest request, core::HopListener& listener) override {
+    methods.emplace_back(request.method);
+    to = &listener;
+    return std::make_unique<FakeHop>();
+  }
+  std::vector<std::string> methods;
+  core::HopListener* to = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("a request without a message goes to the server of its name, if that one takes such requests") {
+  World world;
+  FakeHopListener listener;
+  FakeHopSource source;
+  CHECK(world.directory->hop("s", {"GET", {}}, listener) == nullptr);
+  world.directory->add(world.first, world.server);
+  CHECK(world.directory->hop("s", {"GET", {}}, listener) == nullptr);
+  world.first.offered.hops = &source;
+  CHECK(world.directory->hop("s", {"DELETE", {}}, listener) != nullptr);
+  CHECK(source.methods == std::vector<std::string>{"DELETE"});
+  CHECK(source.to == &listener);
+  CHECK(world.directory->hop("t", {"GET", {}}, listener) == nullptr);
 }
