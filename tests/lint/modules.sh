@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A module is a folder of gateway/ or plugins/, at any depth. A lower one never includes a higher one, modules of one line never include each other, and no module is
-# left out. What a module includes, its library links, directly or through another: a program of few modules (a fuzz target, a unit
-# test) would not build otherwise. Only cli/ and runtime/ know single plugins, and only net/ and process/ know libuv (ARCHITECTURE.md, "The map").
+# left out. A module's library links each module that it includes, directly or through another: a program of few modules (a fuzz
+# target, a unit test) would not build otherwise. Only cli/ and runtime/ know single plugins, and only net/ and process/ know libuv (ARCHITECTURE.md, "The map").
 #   modules.sh            gateway/ and plugins/
 #   modules.sh sizes      lines of each module, and its part of all
 #   modules.sh selftest   what goes upwards or sideways, a folder that is not listed, and a library that is not linked, are refused
@@ -85,7 +85,7 @@ check() {  # ROOT with gateway/ and plugins/ in it
       END { exit bad }'
 }
 
-# Of each include, whether the lines lineward_module(FOLDER LIBRARY…) of CMakeLists.txt lead there.
+# Finds includes of modules to which no line lineward_module(FOLDER LIBRARY…) of CMakeLists.txt leads.
 linked() {  # ROOT with CMakeLists.txt, gateway/ and plugins/ in it
   (
     cd "$1"
