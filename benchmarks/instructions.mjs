@@ -6,8 +6,8 @@
 //   --only WORDS     only roads with these words in their name
 //   --write          writes the figures into instructions.json, better or worse
 //
-// BUILD is a plain one, with bench-programs. A single client with one call at a time: the number of calls in a turn of the
-// loop depends on the machine. Better figures are written down by themselves, except in CI.
+// BUILD is a plain one, with bench-programs. A single client, or two, with one call at a time: the number of calls in a turn of
+// the loop depends on the machine. Better figures are written down by themselves, except in CI.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -48,7 +48,7 @@ const program = (name) => join(process.env.BENCH_PROGRAMS ?? join(build, 'benchm
 /**
  * calls: of the shorter and of the longer run. load: more options of the client.
  *
- * origins: the number of tools of each HTTP server; without it there is a stdio server.
+ * origins: the number of tools of each HTTP server; without it there is a stdio server, or as many as `servers` says.
  *
  * listeners: a call is one event to this number of clients.
  */
@@ -62,6 +62,10 @@ const ROADS = [
   { name: '1,000 events and an answer', calls: [5, 25], origins: [1], load: ['--names', 'events', '--progress', 1000] },
   { name: 'merged list of 5 × 200 tools', calls: [20, 100], origins: [200, 200, 200, 200, 200], load: ['--tools', 1000] },
   { name: 'HTTP hop with the policies of an edge', calls: [1000, 5000], origins: [1], edge: true },
+  { name: 'HTTP servers as one', calls: [1000, 5000], origins: [1, 1], load: ['--names', 's0__echo'] },
+  { name: 'HTTP servers as one, two workers', calls: [1000, 5000], origins: [1, 1], load: ['--names', 's0__echo'], workers: 2 },
+  { name: 'stdio servers as one', calls: [1000, 5000], servers: 2, load: ['--names', 's0__echo,s1__echo'], clients: 2 },
+  { name: 'stdio servers as one, two workers', calls: [1000, 5000], servers: 2, load: ['--names', 's0__echo,s1__echo'], clients: 2, workers: 2 },
   { name: 'event to 100 listeners', calls: [10, 60], listeners: 100 },
 ];
 
@@ -91,7 +95,8 @@ async function instructions(of, road, calls) {
       start(program('bench-hop-origin'), tools > 1 ? [origin, tools] : [origin]);
       mcpServers[`s${Object.keys(mcpServers).length}`] = { url: `http://127.0.0.1:${origin}/mcp`, protocolEra: 'modern' };
     }
-    if (!road.origins) {
+    for (let i = 0; i < (road.servers ?? 0); ++i) mcpServers[`s${i}`] = { command: program('bench-echo-server') };
+    if (!road.origins && !road.servers) {
       mcpServers.echo = { command: program('bench-echo-server') };
       if (road.listeners) mcpServers.echo = { ...mcpServers.echo, env: { BENCH_LISTENS: '1' }, protocolEra: 'modern' };
     }
@@ -106,7 +111,7 @@ async function instructions(of, road, calls) {
     const common = ['--port', port, '--pid', gateway.pid, '--marker', 'bench-echo-server', '--seconds', 600];
     const own = road.listeners
       ? ['--streams', road.listeners, '--rounds', calls]
-      : ['--clients', 1, '--calls', calls, '--warmup', 0, ...(road.load ?? []), ...edge.load];
+      : ['--clients', road.clients ?? 1, '--calls', calls, '--warmup', 0, ...(road.load ?? []), ...edge.load];
     const load = spawnSync(program(road.listeners ? 'bench-fanout' : 'bench-load'), [...common, ...own].map(String), { encoding: 'utf8' });
     const result = JSON.parse(load.stdout || '{}');
     if (!result.ok || (result.calls ?? result.rounds) !== calls) throw new Error(`${road.name}: ${load.stdout}${load.stderr}`);

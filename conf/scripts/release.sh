@@ -21,7 +21,7 @@ if [ "$(cat "$dir/trained" 2>/dev/null)" != "$stamp" ]; then
   echo "== a first build, to learn from" >&2
   rm -rf "$profile" "$dir/trained"
   conf/scripts/configure.sh "$training" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLINEWARD_WERROR=OFF -DLINEWARD_PROFILE=write -DLINEWARD_PROFILE_DIR="$profile"
-  cmake --build "$training" -j "$jobs" --target lineward bench-load bench-hop-origin bench-echo-server
+  cmake --build "$training" -j "$jobs" --target lineward bench-load bench-fanout bench-hop-origin bench-echo-server
 
   echo "== what it does under load" >&2
   work=$(mktemp -d)
@@ -51,18 +51,26 @@ if [ "$(cat "$dir/trained" 2>/dev/null)" != "$stamp" ]; then
     wait "${pids[-1]}" || true
     unset 'pids[-1]'
   }
-  # gateway LEVEL PORT: Lineward in front of the server in $server.
+  # gateway PORT [OPTIONS]: Lineward in front of the servers in $servers, with further options as JSON members.
   gateway() {
-    printf '{"listen":{"address":"127.0.0.1:%s"},"ops":{"address":"off"},"log":{"level":"%s"},"mcpServers":{"trained":%s}}' "$2" "$1" "$server" >"$work/lineward.json"
-    start "$2" "$training/lineward" run --config "$work/lineward.json"
+    printf '{"listen":{"address":"127.0.0.1:%s"},"ops":{"address":"off"},%s"mcpServers":{%s}}' "$1" "${2:+$2,}" "$servers" >"$work/lineward.json"
+    start "$1" "$training/lineward" run --config "$work/lineward.json"
   }
   calls() { helper "$programs/bench-load" --port "$gateway_port" --pid "${pids[-1]}" --seconds 120 "$@" >"$work/result"; }
   origin_port=$((20000 + RANDOM % 10000))
   gateway_port=$((origin_port + 1))
 
-  GCOV_PREFIX=$work/unused start "$origin_port" "$programs/bench-hop-origin" "$origin_port" 200
-  server="{\"url\":\"http://127.0.0.1:$origin_port/mcp\"}"
-  gateway info "$gateway_port"
+  # The scenarios of benchmarks/instructions.mjs.
+  origins=0
+  origin() {  # TOOLS: one server more in $servers
+    local port=$((origin_port + 2 + origins))
+    GCOV_PREFIX=$work/unused start "$port" "$programs/bench-hop-origin" "$port" "$1"
+    servers+="${servers:+,}\"s$origins\":{\"url\":\"http://127.0.0.1:$port/mcp\",\"protocolEra\":\"modern\"}"
+    origins=$((origins + 1))
+  }
+  servers=
+  origin 200
+  gateway "$gateway_port"
   calls --marker none --era modern --clients 64 --calls 40000
   calls --marker none --era modern --clients 1 --calls 5000
   calls --marker none --era modern --clients 8 --calls 500 --tools 200
@@ -71,13 +79,34 @@ if [ "$(cat "$dir/trained" 2>/dev/null)" != "$stamp" ]; then
     calls --marker none --era modern --clients 4 --calls 400 --names $payload
   done
   stop
+  gateway "$gateway_port" '"workers":2'
+  calls --marker none --era modern --clients 32 --calls 10000
   stop
-  server="{\"command\":\"$programs/bench-echo-server\",\"env\":{\"GCOV_PREFIX\":\"$work/unused\"}}"
+  key=trained-trained-trained-trained
+  printf 'trained sha256:%s\n' "$(printf %s "$key" | sha256sum | cut -d' ' -f1)" >"$work/keys"
+  chmod 600 "$work/keys"
+  gateway "$gateway_port" "$(printf '"auth":{"apiKey":{"file":"%s"}},"rateLimit":{"requests":1000000,"per":"1s","burst":1000000},"toolFilter":{"allow":["*"],"deny":["delete_*"]},"accessLog":{"path":"%s"}' "$work/keys" "$work/access.log")"
+  calls --marker none --era modern --clients 32 --calls 10000 --header "X-API-Key: $key"
+  stop
+  for tools in 200 200 200 200; do origin $tools; done
+  gateway "$gateway_port"
+  calls --marker none --era modern --clients 8 --calls 200 --tools 1000
+  calls --marker none --era modern --clients 32 --calls 10000 --names s0__echo
+  stop
+  for _ in $(seq "$origins"); do stop; done
+  echo='{"command":"%s","env":{"GCOV_PREFIX":"%s"%s}%s}'
+  # shellcheck disable=SC2059
+  servers="\"echo\":$(printf "$echo" "$programs/bench-echo-server" "$work/unused" "" "")"
   for era in modern legacy; do
-    gateway info "$gateway_port"
+    gateway "$gateway_port"
     calls --marker none --era $era --clients 16 --calls 10000
     stop
   done
+  # shellcheck disable=SC2059
+  servers="\"echo\":$(printf "$echo" "$programs/bench-echo-server" "$work/unused" ',"BENCH_LISTENS":"1"' ',"protocolEra":"modern"')"
+  gateway "$gateway_port"
+  helper "$programs/bench-fanout" --port "$gateway_port" --pid "${pids[-1]}" --marker none --seconds 120 --streams 100 --rounds 200 >"$work/result"
+  stop
   [ -n "$(find "$profile" -name '*.gcda' -print -quit)" ] || { echo "nothing was learnt: no *.gcda in $profile" >&2; exit 70; }
   mkdir -p "$dir"
   echo "$stamp" >"$dir/trained"
