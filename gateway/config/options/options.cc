@@ -258,7 +258,7 @@ void gateway_rows(std::vector<Option>& rows) {
   rows.push_back(count_or_word<&Config::workers>(
       "workers", "auto", "1", {1, 64},
       "The number of threads that serve clients. A stdio server runs on one of them; a server over HTTP is "
-      "used by all. With auto: as many as Lineward may use processors (docs/workers.md)."));
+      "used by all. With auto: one for each processor that Lineward may use (docs/workers.md)."));
   rows.push_back(row<&Config::include>("include", Kind::list, "", {},
                                        "Further files with mcpServers and nothing else: globs such as "
                                        "servers.d/*.yaml, relative to this file. "
