@@ -189,17 +189,24 @@ ReloadReport Reloader::reread(bool dry_run, std::string_view by) {
   for (const config::Server& server : config().servers)
     running.insert(server.name);
   config::LoadResult loaded = load_(std::move(running));
-  if (by == kWatch && loaded.ok() && awaits_text(loaded)) return {};
+  const bool by_watch = by == kWatch;
+  if (by_watch && loaded.ok() && awaits_text(loaded)) return {};
   if (!loaded.ok()) return rejected(dry_run, by, errors_of(loaded), loaded.report(false));
   config::Config next = std::move(loaded.config);
   config::note_files(next);
   Changes changes = config::compare(config(), next);
   // After a rejected file, a return to the effective configuration is reported too.
-  if (by == kWatch && changes.none() && counts_.last_ok) return {};
+  const bool is_quiet = by_watch && counts_.last_ok;
+  if (is_quiet && changes.none()) {
+    last_plan_.clear();
+    return {};
+  }
   if (http() == nullptr) hold_back(changes, next);
   ReloadReport report;
   report.dry_run = dry_run;
   report.rows = plan(changes, next);
+  std::string planned = in_one_line(report.rows);
+  if (is_quiet && is_reported(changes, planned)) return {};
   report.unchanged = changes.unchanged;
   if (!loaded.diagnostics.empty()) report.report = loaded.report(false);
   if (!dry_run) {
@@ -227,10 +234,17 @@ ReloadReport Reloader::reread(bool dry_run, std::string_view by) {
               {"unchanged", uint64_t{changes.unchanged}},
               {"calls", uint64_t{report.in_flight}},
               {"dur_ms", report.took_ms},
-              {"plan", in_one_line(report.rows)}});
-  audit::record(audit::Kind::reload,
-                {{"by", by}, {"source", file_}, {"outcome", "done"}, {"plan", in_one_line(report.rows)}});
+              {"plan", planned}});
+  audit::record(audit::Kind::reload, {{"by", by}, {"source", file_}, {"outcome", "done"}, {"plan", planned}});
+  last_plan_ = std::move(planned);
   return report;
+}
+
+bool Reloader::is_reported(const Changes& changes, const std::string& plan) const {
+  const bool only_pending = changes.servers.empty() &&
+                            std::all_of(changes.settings.begin(), changes.settings.end(),
+                                        [](const config::SettingChange& one) { return one.needs_restart; });
+  return only_pending && plan == last_plan_;
 }
 
 // The rest of the text brings another event. An included file that stays blank has been emptied; a blank
@@ -511,26 +525,30 @@ void Reloader::server_left() {
 }
 
 void Reloader::follow_watch() {
-  bool wanted = config().reload.watch && load_;
+  net::Loop& loop = workers_.worker(0).loop();
+  const bool wanted = config().reload.watch && load_;
   if (!wanted && blank_timer_) blank_timer_->stop();
   if (!wanted) {
-    // The watch may be the caller.
-    workers_.worker(0).loop().retire(std::move(watch_));
+    loop.retire(std::move(watch_));  // the watch may be the caller
   } else if (!watch_) {
-    watch_ = std::make_unique<net::FileWatch>(workers_.worker(0).loop(), file_, [this] { watched(); });
+    watch_ = std::make_unique<net::FileWatch>(loop, file_, [this] { watched(); });
   }
-  const std::vector<std::string>& directories = config().include_directories;
+  std::set<Directory> directories;
+  for (const std::string& one : config().include_directories) {
+    if (wanted)
+      directories.emplace(one, config::names_in(one, config().include, config::directory_of(file_)));
+  }
   for (auto one = include_watches_.begin(); one != include_watches_.end();) {
-    const bool stays =
-        wanted && std::find(directories.begin(), directories.end(), one->first) != directories.end();
-    if (!stays) workers_.worker(0).loop().retire(std::move(one->second));
+    const bool stays = directories.count(one->first) > 0;
+    if (!stays) loop.retire(std::move(one->second));
     one = stays ? std::next(one) : include_watches_.erase(one);
   }
-  for (const std::string& directory : directories) {
-    if (!wanted || include_watches_.count(directory) > 0) continue;
-    const std::string files = directory.back() == '/' ? directory : directory + "/";
-    include_watches_[directory] =
-        std::make_unique<net::FileWatch>(workers_.worker(0).loop(), files, [this] { watched(); });
+  for (const Directory& one : directories) {
+    if (include_watches_.count(one) > 0) continue;
+    include_watches_[one] = std::make_unique<net::FileWatch>(
+        loop, one.first,
+        [names = one.second](std::string_view name) { return config::is_included(names, name); },
+        [this] { watched(); });
   }
 }
 

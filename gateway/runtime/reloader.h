@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "config/reader/changes.h"
 #include "config/reader/load.h"
@@ -77,6 +78,8 @@ class Reloader {
   void watched();
   // Whether a watched file seems to be half saved; if so, it is read again later.
   bool awaits_text(const config::LoadResult& loaded);
+  // A watch has nothing to report: the changes only need a restart, and the last report had the same plan.
+  bool is_reported(const config::Changes& changes, const std::string& plan) const;
 
   WorkerDirectory& workers_;
   const bool& draining_;
@@ -85,9 +88,10 @@ class Reloader {
   std::string file_;
   ReloadEvents events_;
   admin::ReloadCounts counts_;
-  std::string last_rejection_;
+  std::string last_rejection_, last_plan_;
   std::unique_ptr<net::FileWatch> watch_;
-  std::map<std::string, std::unique_ptr<net::FileWatch>> include_watches_;  // by directory
+  using Directory = std::pair<std::string, std::vector<std::string>>;  // and the globs of its names
+  std::map<Directory, std::unique_ptr<net::FileWatch>> include_watches_;
   std::set<std::string> blank_;  // files without text at the last look of a watch
   std::unique_ptr<net::Timer> blank_timer_;
   std::set<std::string> held_;  // servers taken out of service by an operator

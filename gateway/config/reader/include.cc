@@ -41,9 +41,10 @@ bool has_wildcard(std::string_view text) {
   return text.find_first_of("*?[") != std::string_view::npos;
 }
 
-bool matches(const Glob& glob, const std::string& name) {
-  if (name.empty() || (name[0] == '.' && glob.name[0] != '.')) return false;
-  return glob_match(glob.name, name);
+// `glob`: the last part of one.
+bool matches(std::string_view glob, std::string_view name) {
+  if (name.empty() || (name[0] == '.' && glob.substr(0, 1) != ".")) return false;
+  return glob_match(glob, name);
 }
 
 struct Listing {
@@ -77,7 +78,7 @@ void list_into(const Glob& glob, const std::string& main, Listing& out) {
   ::closedir(open);
   if (main.empty() || out.too_many) return;
   for (const std::string& name : out.names) {
-    if (matches(glob, name) && is_same_file(join_path(glob.directory, name), main))
+    if (matches(glob.name, name) && is_same_file(join_path(glob.directory, name), main))
       out.of_main.push_back(name);
   }
 }
@@ -158,7 +159,7 @@ class Finder {
     }
     for (const std::string& name : names) {
       const std::string path = join_path(glob.directory, name);
-      if (!matches(glob, name) || path == main_ || of_main.count(name) > 0) continue;
+      if (!matches(glob.name, name) || path == main_ || of_main.count(name) > 0) continue;
       if (seen_.insert(path).second) paths_.push_back(path);
     }
   }
@@ -217,10 +218,25 @@ bool is_own_file(std::string_view path, std::string_view text) {
 std::optional<std::string> own_file_of(const std::vector<std::string>& globs, const std::string& directory) {
   for (const std::string& written : globs) {
     const Glob glob = split_glob(written, directory);
-    if (has_wildcard(glob.directory) || !matches(glob, std::string(kOwnFile))) continue;
+    if (has_wildcard(glob.directory) || !matches(glob.name, kOwnFile)) continue;
     return join_path(glob.directory, std::string(kOwnFile));
   }
   return std::nullopt;
+}
+
+std::vector<std::string> names_in(const std::string& included, const std::vector<std::string>& globs,
+                                  const std::string& directory) {
+  std::vector<std::string> names;
+  for (const std::string& written : globs) {
+    Glob glob = split_glob(written, directory);
+    if (glob.directory == included) names.push_back(std::move(glob.name));
+  }
+  return names;
+}
+
+bool is_included(const std::vector<std::string>& names, std::string_view name) {
+  return std::any_of(names.begin(), names.end(),
+                     [name](const std::string& glob) { return matches(glob, name); });
 }
 
 Included read_included(const std::vector<std::string>& globs, const Member* option,

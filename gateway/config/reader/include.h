@@ -44,6 +44,12 @@ struct Included {
   std::vector<Diagnostic> diagnostics;
 };
 
+// The last parts of the globs that lead to `included`, one of Included::directories; `directory`: of the
+// configuration. Whether one of them matches a file's name.
+std::vector<std::string> names_in(const std::string& included, const std::vector<std::string>& globs,
+                                  const std::string& directory);
+bool is_included(const std::vector<std::string>& names, std::string_view name);
+
 // Texts of files that are read instead of those on disk; nullopt: as if the file did not exist.
 using FileTexts = std::map<std::string, std::optional<std::string>>;
 

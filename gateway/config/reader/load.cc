@@ -265,13 +265,13 @@ bool is_toml(std::string_view name) {
   return name.size() > kEnd.size() && name.substr(name.size() - kEnd.size()) == kEnd;
 }
 
+}  // namespace
+
 std::string directory_of(const std::string& path) {
   size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
 }
-
-}  // namespace
 
 bool LoadResult::has(Severity severity) const {
   return std::any_of(diagnostics.begin(), diagnostics.end(),

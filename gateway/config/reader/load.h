@@ -66,6 +66,8 @@ struct LoadResult {
 // Reads the same file again, while these servers run.
 using ReadAgain = std::function<LoadResult(std::set<std::string> running)>;
 
+// The directory of the configuration at `path`: the base of relative paths.
+std::string directory_of(const std::string& path);
 LoadResult load_file(const std::string& path, LoadOptions options);  // "-" is stdin
 LoadResult load_text(std::string text, std::string name, const LoadOptions& options);
 

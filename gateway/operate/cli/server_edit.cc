@@ -38,11 +38,6 @@ struct Gateway {
   pid_t pid = 0;
 };
 
-std::string directory_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-}
-
 // Relative to that process's own directory.
 std::string absolute(const std::string& path, pid_t pid) {
   if (path.empty() || path[0] == '/') return path;
@@ -284,14 +279,14 @@ ExitCode edit_servers(const ServerEdit& edit, const GatewayFlags& gateway, const
     return loaded.not_permitted ? ExitCode::no_permission : ExitCode::bad_config;
   }
   if (edit.action == "list") return print_list(target, loaded, gateway, around);
-  const auto own = config::own_file_of(loaded.config.include, directory_of(target.config));
+  const auto own = config::own_file_of(loaded.config.include, config::directory_of(target.config));
   if (!own)
     return error(
         around,
         fmt::format("{} includes no file that lineward may write ({})", target.config, config::kOwnFile),
         "add to it: include: [\"servers.d/*.yaml\"]", ExitCode::bad_config);
   target.own = *own;
-  const std::string directory = directory_of(target.own);
+  const std::string directory = config::directory_of(target.own);
   if (::mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST)
     return error(around, fmt::format("cannot make {}: {}", directory, std::strerror(errno)), {},
                  ExitCode::no_permission);

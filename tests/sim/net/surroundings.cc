@@ -69,6 +69,13 @@ FileWatch::Signature FileWatch::look(const std::string&) {
 
 FileWatch::FileWatch(Loop& loop, const std::string& path, std::function<void()> changed, Signature)
     : loop_(loop), path_(path), changed_(std::move(changed)), poll_(loop), settle_(loop) {}
+FileWatch::FileWatch(Loop& loop, const std::string& directory, Names names, std::function<void()> changed)
+    : loop_(loop),
+      path_(directory),
+      names_(std::move(names)),
+      changed_(std::move(changed)),
+      poll_(loop),
+      settle_(loop) {}
 
 // ---- stdin and stdout ----
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -12,12 +13,14 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "foundation/process/spawner.h"
 #include "proxy/cluster/worker_pool.h"
 
 using namespace lineward;
 using namespace lineward::runtime;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -44,6 +47,32 @@ class NoDescriptors {
  private:
   rlimit before_{};
 };
+
+// A configuration in a directory of its own, with the files that it includes.
+struct Files {
+  Files() {
+    std::string name = "/tmp/lineward-reload-XXXXXX";
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    folder = name;
+  }
+  ~Files() { std::filesystem::remove_all(folder); }
+  std::string path(const std::string& name) const { return folder + "/" + name; }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
+  config::ReadAgain reader() {
+    return [this](const std::set<std::string>&) {
+      ++reads;
+      return config::load_file(path("main.yaml"), {});
+    };
+  }
+  std::string folder;
+  int reads = 0;
+};
+
+std::string server(const std::string& called) {
+  return "mcpServers: {" + called + ": {url: 'http://127.0.0.1:1/mcp'}}\n";
+}
+
+const std::string kWatching = "listen: {address: '127.0.0.1:0'}\nworkers: 2\nreload: {watch: true}\n";
 
 // Two workers that listen, both on this thread.
 class TwoWorkers final : public WorkerDirectory {
@@ -73,6 +102,13 @@ class TwoWorkers final : public WorkerDirectory {
     }
   }
 
+  const std::vector<config::Server>& servers() const { return workers_[0]->config().servers; }
+  void run_for(std::chrono::milliseconds time) {
+    net::Loop& loop = workers_[0]->loop();
+    net::Timer until(loop);
+    until.start(time, [&] { loop.stop(); });
+    loop.run();
+  }
   client::FrontListener& listener(size_t k) { return workers_[k]->http()->listener(); }
   // The second worker gets no descriptor when it is to listen at the next address.
   void exhaust_second() { exhausted_ = true; }
@@ -264,4 +300,53 @@ TEST_CASE("a watch waits for the text of an included file that may be half saved
   REQUIRE(servers().size() == 1);
   CHECK(servers()[0].name == "other");
   std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a watch reads again for changes of included files alone") {
+  Files files;
+  files.write("main.yaml", kWatching + "include: ['*.yaml']\n" + server("mine"));
+  files.write("part.yaml", server("theirs"));
+  TwoWorkers workers(kWatching + server("mine"));
+  const bool draining = false;
+  Reloader reloader(workers, draining, files.reader(), files.path("main.yaml"));
+  reloader.reload(false, "test");
+  REQUIRE(workers.servers().size() == 2);
+  workers.run_for(50ms);
+
+  files.reads = 0;
+  files.write("access.log", "GET /\n");
+  files.write(".part.yaml", "");
+  workers.run_for(500ms);
+  CHECK(files.reads == 0);
+  std::filesystem::permissions(files.path("part.yaml"), std::filesystem::perms::owner_all);
+  workers.run_for(500ms);
+  CHECK(files.reads == 0);  // its text is the same
+  files.write("further.yaml", server("further"));
+  workers.run_for(500ms);
+  CHECK(files.reads == 1);
+  CHECK(workers.servers().size() == 3);
+}
+
+TEST_CASE("a watch reports a setting that needs a restart once") {
+  const std::string file = "listen: {address: '127.0.0.1:0'}\n" + server("s");
+  TwoWorkers workers(file + "workers: 2\n");
+  const bool draining = false;
+  std::string count = "workers: 3\n";
+  Reloader reloader(
+      workers, draining, [&](const std::set<std::string>&) { return load(file + count); }, "test.yaml");
+  const admin::ReloadCounts& counts = reloader.counts();
+  reloader.reload(false, "watch");
+  reloader.reload(false, "watch");
+  CHECK(counts.ok == 1);
+  reloader.reload(false, "test");
+  CHECK(counts.ok == 2);  // only a watch is quiet
+  count = "workers: 4\n";
+  reloader.reload(false, "watch");
+  CHECK(counts.ok == 3);
+  count = "workers: 2\n";
+  reloader.reload(false, "watch");
+  CHECK(counts.ok == 3);
+  count = "workers: 4\n";
+  reloader.reload(false, "watch");
+  CHECK(counts.ok == 4);
 }
