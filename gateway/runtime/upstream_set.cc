@@ -129,6 +129,8 @@ std::unique_ptr<core::Upstream> UpstreamSet::remembering(const config::Server& s
   transport.is_running = [below](const core::UpstreamRequest& request) {
     return below->is_running_for(request);
   };
+  transport.era_for = [below](const core::Scope& scope) { return below->known_era_for(scope); };
+  transport.is_awaited = [below](const std::string& group) { return below->is_awaited(group); };
   transport.assume = [below](const upstream::EraVerdict& verdict) { below->assume_era(verdict); };
   transport.doubt = [below] { below->doubt_era(); };
   transport.line = &spawner_->own_starts();

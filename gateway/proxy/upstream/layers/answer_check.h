@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/config.h"
 #include "foundation/base/memory_charge.h"
@@ -23,9 +24,10 @@ class AnswerCheck final : public core::CallCallbacks {
  public:
   using Done = std::function<void(AnswerCheck& check, Result<mcp::Message, core::Failure> answer)>;
   struct Plan {
-    std::string id;     // among the checks of its server
-    std::string key;    // of the answer
-    std::string given;  // a digest of what the client was answered
+    std::string id;                   // among the checks of its server
+    std::string key;                  // of the answer
+    std::string given;                // a digest of what the client was answered
+    std::vector<std::string> groups;  // that may get it (CallerGroup::key)
   };
   // `done` is called once from the loop, unless cancel() or the destructor comes first.
   AnswerCheck(net::Loop& loop, const config::Server& server, core::Upstream& inner, Plan plan,

@@ -33,6 +33,7 @@ constexpr std::string_view kMark = "io.lineward/remembered";
 constexpr size_t kMostKeyBytes = 64 * 1024;
 constexpr size_t kMaxChecks = 256;
 constexpr size_t kMaxFailed = 256;
+constexpr size_t kMaxProcesses = 256;  // until those that have ended are forgotten
 constexpr size_t kMaxHeld = 16, kMaxHeldBytes = 64 * 1024;
 // Changes are collected before the file is written, and it is not written all the time.
 constexpr milliseconds kCollect{250}, kWriteEvery{5000};
@@ -157,11 +158,12 @@ class RememberedCall final : public core::OwnedCall {
 // A call to the server. Its answer is remembered.
 class LearningCall final : public core::PassingCall {
  public:
-  LearningCall(RememberingUpstream& upstream, std::string key, core::UpstreamRequest request,
-               core::CallCallbacks& owner)
+  LearningCall(RememberingUpstream& upstream, std::string key, RememberingUpstream::Groups groups,
+               core::UpstreamRequest request, core::CallCallbacks& owner)
       : PassingCall(std::move(request), &owner),
         upstream_(upstream),
         key_(std::move(key)),
+        groups_(std::move(groups)),
         scope_(request_.scope) {}
   ~LearningCall() override {
     if (live()) cancel_alive(upstream_.name());
@@ -184,7 +186,7 @@ class LearningCall final : public core::PassingCall {
     if (!live()) return;
     const bool is_last = message.kind() == MessageKind::result || message.kind() == MessageKind::error;
     if (!is_last) return owner_->on_call_message(std::move(message));
-    upstream_.learn(key_, request_.method, scope_, message);
+    upstream_.learn(key_, request_.method, scope_, groups_, message);
     take_owner()->on_call_message(std::move(message));
   }
   void on_call_failed(const core::Failure& failure) override {
@@ -194,6 +196,7 @@ class LearningCall final : public core::PassingCall {
  private:
   RememberingUpstream& upstream_;
   const std::string key_;
+  const RememberingUpstream::Groups groups_;
   const core::Scope scope_;
 };
 
@@ -247,9 +250,32 @@ const std::string& RememberingUpstream::fingerprint_now() {
   return fingerprint_;
 }
 
-RememberingUpstream::Process& RememberingUpstream::process_of(const core::Scope& scope) {
-  const bool own = config::is_of_one_session(server_.isolation);
-  return processes_[own ? scope.session + scope.bridged_session : std::string()];
+RememberingUpstream::Groups RememberingUpstream::groups_of(const core::UpstreamRequest& request,
+                                                           std::optional<mcp::Era> era) {
+  Groups groups;
+  for (const mcp::Era each : {mcp::Era::modern, mcp::Era::legacy}) {
+    if (era && *era != each) continue;
+    const auto plan = grouping_.of(request, each);
+    if (plan && (groups.empty() || groups.back() != plan->key)) groups.push_back(plan->key);
+  }
+  return groups;
+}
+
+bool RememberingUpstream::may_hold_state(const core::Scope& scope, const Groups& groups) const {
+  return used_sessions_.count(scope.session + scope.bridged_session) > 0 ||
+         std::any_of(groups.begin(), groups.end(), [this](const std::string& group) {
+           auto found = processes_.find(group);
+           return found != processes_.end() && found->second.is_used;
+         });
+}
+
+// The program may have been replaced under a running process.
+bool RememberingUpstream::is_current(const Groups& groups) {
+  return fingerprint_now() == place_.fingerprint &&
+         std::all_of(groups.begin(), groups.end(), [this](const std::string& group) {
+           auto found = processes_.find(group);
+           return found != processes_.end() && found->second.fingerprint == place_.fingerprint;
+         });
 }
 
 // The callers that start the same processes. With a process for each session this is the caller: its
@@ -266,17 +292,24 @@ bool RememberingUpstream::has_failed_for(const core::Scope& scope) const {
   return found != failed_.end() && loop_.now() < found->second;
 }
 
-// Before the request is sent.
-void RememberingUpstream::note_request(const core::UpstreamRequest& request) {
-  Process& process = process_of(request.scope);
-  if (!leaves_no_state(request.method)) {
-    process.is_used = true;
-    return;
+// Before the request is sent. The era may turn out to be another one than is known now, so a request that may
+// leave state behind is noted for both.
+RememberingUpstream::Groups RememberingUpstream::note_request(const core::UpstreamRequest& request) {
+  if (processes_.size() >= kMaxProcesses)
+    std::erase_if(processes_, [this](const auto& one) { return !transport_.is_awaited(one.first); });
+  const bool may_change = !leaves_no_state(request.method);
+  Groups groups = groups_of(request, may_change ? std::nullopt : transport_.era_for(request.scope));
+  for (const std::string& group : groups) {
+    auto [at, is_new] = processes_.try_emplace(group);
+    Process& process = at->second;
+    // A process that starts, or is waited for, gets what is queued first.
+    if (is_new || (!may_change && !transport_.is_awaited(group))) process = {false, fingerprint_now()};
+    process.is_used = process.is_used || may_change;
   }
-  if (transport_.is_running(request)) return;
-  process.fingerprint = fingerprint_now();
   // A session that has held state is not like others any more, whatever its process.
-  if (request.scope.session.empty() && request.scope.bridged_session.empty()) process.is_used = false;
+  const std::string session = request.scope.session + request.scope.bridged_session;
+  if (may_change && !session.empty()) used_sessions_.insert(session);
+  return groups;
 }
 
 // The program, or a variable, may have changed since.
@@ -298,15 +331,12 @@ void RememberingUpstream::note_era(const EraVerdict& verdict) {
 }
 
 void RememberingUpstream::learn(const std::string& key, Method method, const core::Scope& scope,
-                                const Message& answer) {
+                                const Groups& groups, const Message& answer) {
   failed_.erase(starter_of(scope));
   Session* session = method == Method::initialize ? session_of(scope) : nullptr;
   if (session != nullptr && answer.kind() == MessageKind::result)
     session->declared = declared_by(answer.raw(Field::result));
-  // The program may have been replaced under a running process.
-  const bool is_current =
-      process_of(scope).fingerprint == place_.fingerprint && fingerprint_now() == place_.fingerprint;
-  if (!is_current) return;
+  if (!is_current(groups)) return;
   const bool remembers = is_whole(answer) || is_lasting_refusal(method, answer);
   if (!remembers) return answers_.forget(key);
   const Field self =
@@ -395,20 +425,21 @@ Result<std::unique_ptr<core::Call>, core::Failure> RememberingUpstream::start(co
   using Started = Result<std::unique_ptr<core::Call>, core::Failure>;
   if (stopping_) return inner_->start(std::move(request), owner);
   load(Era::assumed);
-  note_request(request);
-  if (request.method != Method::server_discover) hurry_checks(request);
+  Groups groups = note_request(request);
+  if (request.method != Method::server_discover) hurry_checks(request, groups);
   std::string key = key_of(request);
   // Lists of a process that may hold a client's state are not learned. Requests are sent in their order.
-  const bool is_used = process_of(request.scope).is_used;
-  if (key.empty() || is_used) return inner_->start(std::move(request), owner);
+  if (key.empty() || may_hold_state(request.scope, groups)) return inner_->start(std::move(request), owner);
   const Message* kept = answers_.find(key);
   // A refusal counts only while the server is known as one that has no `initialize`.
   const bool is_valid =
       kept != nullptr && (kept->kind() == MessageKind::result || inner_->era() == mcp::Era::modern);
   if (is_valid && may_answer(request)) {
-    if (auto answered = from_memory(key, Message(*kept), request, owner)) return Started(std::move(answered));
+    if (auto answered = from_memory(key, groups, Message(*kept), request, owner))
+      return Started(std::move(answered));
   }
-  auto call = std::make_unique<LearningCall>(*this, std::move(key), std::move(request), owner);
+  auto call =
+      std::make_unique<LearningCall>(*this, std::move(key), std::move(groups), std::move(request), owner);
   if (auto failure = call->begin()) {
     call->cancel("was not begun");
     return Unexpected<core::Failure>{std::move(*failure)};
@@ -416,12 +447,13 @@ Result<std::unique_ptr<core::Call>, core::Failure> RememberingUpstream::start(co
   return Started(std::move(call));
 }
 
-std::unique_ptr<core::Call> RememberingUpstream::from_memory(const std::string& key, const Message& kept,
+std::unique_ptr<core::Call> RememberingUpstream::from_memory(const std::string& key, const Groups& groups,
+                                                             const Message& kept,
                                                              core::UpstreamRequest& request,
                                                              core::CallCallbacks& owner) {
   // A refused `initialize` opens no session, and the bridge asks for discover next, which is checked.
   const bool is_refusal = kept.kind() == MessageKind::error;
-  if (!is_refusal && !check(key, kept, request)) return nullptr;
+  if (!is_refusal && !check(key, groups, kept, request)) return nullptr;
   ++stats_.remembered[static_cast<size_t>(metrics::Remembered::answered)];
   if (request.method == Method::initialize && !is_refusal)
     session_of(request.scope)->revision = kept.text(Field::result_protocol_version);
@@ -431,7 +463,7 @@ std::unique_ptr<core::Call> RememberingUpstream::from_memory(const std::string& 
 // ---- checks ----
 
 // False: it cannot be sent.
-bool RememberingUpstream::check(const std::string& key, const Message& kept,
+bool RememberingUpstream::check(const std::string& key, const Groups& groups, const Message& kept,
                                 const core::UpstreamRequest& request) {
   std::string id = key + "\n" + request.scope.session + "\n" + request.scope.bridged_session;
   const std::string given = digest_of(request.method, kept);
@@ -441,7 +473,7 @@ bool RememberingUpstream::check(const std::string& key, const Message& kept,
   }
   if (checks_.size() >= kMaxChecks) return false;
   auto made = std::make_unique<AnswerCheck>(
-      loop_, server_, *inner_, AnswerCheck::Plan{id, key, given}, core::UpstreamRequest(request),
+      loop_, server_, *inner_, AnswerCheck::Plan{id, key, given, groups}, core::UpstreamRequest(request),
       [this](AnswerCheck& check, Result<Message, core::Failure> answer) {
         checked(check, std::move(answer));
       });
@@ -461,10 +493,11 @@ bool RememberingUpstream::check(const std::string& key, const Message& kept,
 }
 
 // The server is needed now. A list that is checked behind a call might show what the call has changed.
-void RememberingUpstream::hurry_checks(const core::UpstreamRequest& before) {
+void RememberingUpstream::hurry_checks(const core::UpstreamRequest& before, const Groups& groups) {
   const bool may_change = !leaves_no_state(before.method);
   for (const auto& [id, check] : checks_) {
-    if (may_change && &process_of(check->scope()) == &process_of(before.scope))
+    const Groups& its = check->plan().groups;
+    if (may_change && std::find_first_of(its.begin(), its.end(), groups.begin(), groups.end()) != its.end())
       check->begin_now();
     else
       check->hurry();
@@ -485,7 +518,7 @@ void RememberingUpstream::checked(AnswerCheck& check, Result<Message, core::Fail
     log::write(log::Level::info, "memory.changed",
                {{"upstream", name()}, {"method", mcp::row(check.method())->name}});
   }
-  learn(check.plan().key, check.method(), check.scope(), *answer);
+  learn(check.plan().key, check.method(), check.scope(), check.plan().groups, *answer);
   if (check.method() == Method::initialize) return handshake_checked(check, *answer, differs);
   if (!differs) return;
   if (check.method() == Method::server_discover && described_) return described_();
@@ -582,8 +615,11 @@ void RememberingUpstream::open_scope(const core::Scope& scope, core::ScopeCallba
 
 void RememberingUpstream::close_scope(const core::Scope& scope) {
   cancel_checks(scope);
-  if (!(scope.session + scope.bridged_session).empty())
-    processes_.erase(scope.session + scope.bridged_session);
+  const std::string session = scope.session + scope.bridged_session;
+  if (!session.empty()) {
+    used_sessions_.erase(session);
+    processes_.erase(CallerGrouping::key_of_session(scope));
+  }
   inner_->close_scope(scope);
   sessions_.erase(scope.session);
 }

@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@
 #include "proxy/upstream/layers/answer_check.h"
 #include "proxy/upstream/layers/memory_file.h"
 #include "proxy/upstream/layers/remembered_answers.h"
+#include "proxy/upstream/shared/caller_group.h"
 
 namespace lineward::upstream {
 
@@ -39,6 +41,10 @@ class RememberingUpstream final : public core::PassingUpstream {
   struct Transport {
     // A ready process serves this request.
     std::function<bool(const core::UpstreamRequest&)> is_running;
+    // The era in which requests of this scope are served; nullopt while it is not known.
+    std::function<std::optional<mcp::Era>(const core::Scope&)> era_for;
+    // A process of this group of callers (CallerGroup::key) runs or starts, or a call waits for one.
+    std::function<bool(const std::string& group)> is_awaited;
     // The era of the last life, until the server shows another one.
     std::function<void(const EraVerdict&)> assume;
     std::function<void()> doubt;         // that era may be wrong
@@ -70,10 +76,12 @@ class RememberingUpstream final : public core::PassingUpstream {
   void notice(core::UpstreamNotice what) override;
   void stop(std::function<void()> done) override;
 
+  // The keys of groups of callers that share processes: two while the era is not known.
+  using Groups = std::vector<std::string>;
   // For its calls. `key`: as in the table of answers.
   net::Loop& loop() { return loop_; }
   core::Upstream& inner() { return *inner_; }
-  void learn(const std::string& key, mcp::Method method, const core::Scope& scope,
+  void learn(const std::string& key, mcp::Method method, const core::Scope& scope, const Groups& groups,
              const mcp::Message& answer);
 
  private:
@@ -91,10 +99,10 @@ class RememberingUpstream final : public core::PassingUpstream {
     bool is_initialized = false;
     bool is_starting() const { return !revision.empty(); }
   };
-  // A process, as far as requests show it: that of a session, or the one that callers share.
+  // The processes of a group of callers, as far as requests show them.
   struct Process {
     bool is_used = false;     // it may hold state: it got a request beyond the handshake and lists
-    std::string fingerprint;  // of its program, when it was last about to be started
+    std::string fingerprint;  // of its program, before the request that started it
   };
 
   enum class Era : bool { ignored, assumed };
@@ -102,16 +110,20 @@ class RememberingUpstream final : public core::PassingUpstream {
   // The fingerprint now; at most once a second. Empty: it is not known.
   const std::string& fingerprint_now();
   bool is_same_program();
-  Process& process_of(const core::Scope& scope);
+  Groups groups_of(const core::UpstreamRequest& request, std::optional<mcp::Era> era);
+  bool may_hold_state(const core::Scope& scope, const Groups& groups) const;
+  bool is_current(const Groups& groups);
   std::string starter_of(const core::Scope& scope) const;
   bool has_failed_for(const core::Scope& scope) const;
-  void note_request(const core::UpstreamRequest& request);
+  Groups note_request(const core::UpstreamRequest& request);
   std::string key_of(const core::UpstreamRequest& request);
   bool may_answer(const core::UpstreamRequest& request);
-  std::unique_ptr<core::Call> from_memory(const std::string& key, const mcp::Message& kept,
-                                          core::UpstreamRequest& request, core::CallCallbacks& owner);
-  bool check(const std::string& key, const mcp::Message& kept, const core::UpstreamRequest& request);
-  void hurry_checks(const core::UpstreamRequest& before);
+  std::unique_ptr<core::Call> from_memory(const std::string& key, const Groups& groups,
+                                          const mcp::Message& kept, core::UpstreamRequest& request,
+                                          core::CallCallbacks& owner);
+  bool check(const std::string& key, const Groups& groups, const mcp::Message& kept,
+             const core::UpstreamRequest& request);
+  void hurry_checks(const core::UpstreamRequest& before, const Groups& groups);
   void checked(AnswerCheck& check, Result<mcp::Message, core::Failure> answer);
   void failed(const AnswerCheck& check, const core::Failure& failure);
   void handshake_checked(const AnswerCheck& check, const mcp::Message& answer, bool differs);
@@ -135,7 +147,9 @@ class RememberingUpstream final : public core::PassingUpstream {
   MemoryPlace place_;
   std::string fingerprint_;
   std::chrono::milliseconds fingerprint_at_{-1000000};
-  std::map<std::string, Process> processes_;  // by the session's id; empty: the shared one
+  CallerGrouping grouping_{server_};
+  std::map<std::string, Process> processes_;  // by group
+  std::set<std::string> used_sessions_;       // as Process::is_used, whatever process they have by now
   RememberedAnswers answers_;
   // The last start for these callers failed (starter_of()): their calls get that failure, and no memory,
   // until the server answers one of them, or until this time.

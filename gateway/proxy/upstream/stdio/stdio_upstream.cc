@@ -159,6 +159,17 @@ bool StdioUpstream::is_running_for(const core::UpstreamRequest& request) {
   return is_led && has_process_for(request, era_for(request.scope), grouping_, groups_);
 }
 
+std::optional<mcp::Era> StdioUpstream::known_era_for(const core::Scope& scope) {
+  return era_.is_known() ? std::optional(era_for(scope)) : std::nullopt;
+}
+
+// A call that waits for the era may be for any group.
+bool StdioUpstream::is_awaited(const std::string& group) const {
+  const InstanceGroup* found = groups_.find(group);
+  const bool has_work = found != nullptr && (found->instances() > 0 || !found->queue().empty());
+  return has_work || era_.waiting() > 0;
+}
+
 void StdioUpstream::on_era_known(TransportCall& call) {
   auto& waited = static_cast<StdioCall&>(call);
   if (auto refused = enqueue(waited)) waited.fail(*refused);

@@ -36,6 +36,9 @@ class StdioUpstream final : public core::Upstream,
   // For a layer that remembers answers (layers/remembering_upstream.h). Whether a ready process serves this
   // request; the era of an earlier life; `found` is called with each verdict of a probe.
   bool is_running_for(const core::UpstreamRequest& request);
+  std::optional<mcp::Era> known_era_for(const core::Scope& scope);
+  // A process of this group runs or starts, or a call waits for one.
+  bool is_awaited(const std::string& group) const;
   void assume_era(const EraVerdict& verdict);
   // The assumption may be wrong: the next call that needs the era probes it.
   void doubt_era();

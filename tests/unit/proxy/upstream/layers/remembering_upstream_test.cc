@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <set>
 
 #include "proxy/upstream/layers/listen_hub.h"
 #include "proxy/upstream/layers/remembered_changes.h"
@@ -62,7 +63,11 @@ struct World {
   void begin() {
     static const char* const kNone[] = {nullptr};
     RememberingUpstream::Transport transport;
-    transport.is_running = [this](const core::UpstreamRequest&) { return running; };
+    transport.is_running = [this](const core::UpstreamRequest& request) {
+      return running || processes.count("modern:" + request.scope.principal) > 0;
+    };
+    transport.era_for = [this](const core::Scope&) { return era; };
+    transport.is_awaited = [this](const std::string& group) { return running || processes.count(group) > 0; };
     transport.assume = [this](const EraVerdict& verdict) { assumed = verdict; };
     transport.doubt = [this] { ++doubts; };
     transport.line = line;
@@ -87,6 +92,7 @@ struct World {
     loop.close_deferred();
     below.calls.clear();
     running = false;
+    processes.clear();
   }
   void again() {
     end();
@@ -144,6 +150,8 @@ struct World {
   Below below;
   std::string folder;
   bool running = false;
+  std::set<std::string> processes;  // by group
+  std::optional<mcp::Era> era = mcp::Era::modern;
   std::optional<EraVerdict> assumed;
   int doubts = 0, descriptions = 0;
   std::optional<std::chrono::milliseconds> failure_lasts;
@@ -368,6 +376,50 @@ TEST_CASE("a list after the first call of a process is not learned", "[layers]")
   CHECK(kept.find("remembered") != std::string::npos);
   CHECK(kept.find("secret") == std::string::npos);
   world.memory->close_scope(one);
+}
+
+TEST_CASE("a list behind a call that waits for the start is not learned", "[layers]") {
+  World world;
+  world.learn(world.request(), kOld);
+  world.again();
+  // No process is ready, but one starts for this call.
+  Caller caller;
+  auto call = world.start(world.request("tools/call", R"(,"name":"login")"), caller);
+  world.processes = {"modern"};
+  world.learn(list_of(world, "q"), kNew);
+  world.learn(world.request(), kNew);
+  call->cancel("enough");
+  world.again();
+  CHECK(world.remembered(world.request()) == kRemembered);
+  CHECK(world.remembered(list_of(world, "q")).empty());
+}
+
+TEST_CASE("a list of one caller does not make another caller's process unused", "[layers]") {
+  World world;
+  world.config.isolation = config::Isolation::principal;
+  world.again();
+  world.learn(world.request("tools/call", R"(,"name":"login")"), kOld);
+  world.processes = {"modern:p"};
+  world.learn(list_of(world, "q"), kOld);
+  world.learn(list_of(world, "p"), kNew);
+  world.again();
+  CHECK(world.remembered(list_of(world, "p")).empty());
+  CHECK(world.remembered(list_of(world, "q")) == kRemembered);
+}
+
+TEST_CASE("callers that share no process of a legacy server learn apart", "[layers]") {
+  World world;
+  const bool is_known = GENERATE(true, false);
+  world.era = is_known ? std::optional(mcp::Era::legacy) : std::nullopt;
+  world.learn(world.request("tools/call", R"(,"name":"login")"), kOld);
+  world.processes = {"translated:p"};
+  world.era = mcp::Era::legacy;
+  world.learn(list_of(world, "q"), kOld);
+  world.learn(list_of(world, "p"), kNew);
+  world.processes.clear();
+  world.again();
+  CHECK(world.remembered(list_of(world, "p")).empty());
+  CHECK(world.remembered(list_of(world, "q")) == kRemembered);
 }
 
 TEST_CASE("a remembered refusal counts at a modern server only", "[layers]") {
