@@ -191,6 +191,10 @@ ReloadReport Reloader::reread(bool dry_run, std::string_view by) {
   config::LoadResult loaded = load_(std::move(running));
   const bool by_watch = by == kWatch;
   if (by_watch && loaded.ok() && awaits_text(loaded)) return {};
+  const bool holds = !by_watch && !dry_run && loaded.ok() && config().reload.watch && !is_blank(loaded.text);
+  if (holds && awaits_text(loaded))
+    return refused(dry_run, fmt::format("{} has no text and may be half saved: repeat this in two seconds",
+                                        fmt::join(blank_, ", ")));
   if (!loaded.ok()) return rejected(dry_run, by, errors_of(loaded), loaded.report(false));
   config::Config next = std::move(loaded.config);
   config::note_files(next);

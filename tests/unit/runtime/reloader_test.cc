@@ -350,3 +350,27 @@ TEST_CASE("a watch reports a setting that needs a restart once") {
   reloader.reload(false, "watch");
   CHECK(counts.ok == 4);
 }
+
+TEST_CASE("a reload is refused while an included file may be half saved") {
+  Files files;
+  files.write("main.yaml", kWatching + "include: ['part.yaml']\n" + server("mine"));
+  files.write("part.yaml", server("theirs"));
+  TwoWorkers workers(kWatching + server("mine"));
+  const bool draining = false;
+  Reloader reloader(workers, draining, files.reader(), files.path("main.yaml"));
+  reloader.reload(false, "test");
+  REQUIRE(workers.servers().size() == 2);
+
+  files.write("part.yaml", "");
+  CHECK(reloader.reload(true, "test").outcome == admin::ReloadReport::Outcome::done);
+  for (int again = 0; again < 2; ++again) {
+    const admin::ReloadReport report = reloader.reload(false, "test");
+    CHECK(report.outcome == admin::ReloadReport::Outcome::refused);
+    CHECK(report.error ==
+          files.path("part.yaml") + " has no text and may be half saved: repeat this in two seconds");
+  }
+  CHECK(workers.servers().size() == 2);
+  workers.run_for(2500ms);
+  CHECK(workers.servers().size() == 1);  // it was emptied
+  CHECK(reloader.reload(false, "test").outcome == admin::ReloadReport::Outcome::done);
+}
