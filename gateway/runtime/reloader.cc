@@ -531,11 +531,13 @@ void Reloader::server_left() {
 void Reloader::follow_watch() {
   net::Loop& loop = workers_.worker(0).loop();
   const bool wanted = config().reload.watch && load_;
+  bool is_new = false;
   if (!wanted && blank_timer_) blank_timer_->stop();
   if (!wanted) {
     loop.retire(std::move(watch_));  // the watch may be the caller
   } else if (!watch_) {
     watch_ = std::make_unique<net::FileWatch>(loop, file_, [this] { watched(); });
+    is_new = true;
   }
   std::set<Directory> directories;
   for (const std::string& one : config().include_directories) {
@@ -553,7 +555,10 @@ void Reloader::follow_watch() {
         loop, one.first,
         [names = one.second](std::string_view name) { return config::is_included(names, name); },
         [this] { watched(); });
+    is_new = true;
   }
+  // A new watch knows no change between the reading of a file and its own first look.
+  if (is_new) loop.defer(lifetime_, [this] { reread(false, kWatch); });
 }
 
 void Reloader::watched() {

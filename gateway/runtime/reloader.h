@@ -18,6 +18,7 @@
 #include "config/reader/changes.h"
 #include "config/reader/load.h"
 #include "foundation/net/file_watch.h"
+#include "foundation/net/lifetime.h"
 #include "foundation/net/loop.h"
 #include "operate/admin/reload_api.h"
 #include "proxy/client/endpoint/http_front.h"
@@ -95,6 +96,7 @@ class Reloader {
   std::set<std::string> blank_;  // files without text at the last look of a watch
   std::unique_ptr<net::Timer> blank_timer_;
   std::set<std::string> held_;  // servers taken out of service by an operator
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::runtime

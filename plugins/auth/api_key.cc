@@ -49,10 +49,12 @@ class ApiKey final : public plugin::Plugin, public plugin::Authenticator {
       use({});
       return Done{};
     }
+    auto seen = net::FileWatch::look(file_);
     auto read = read_file();
     if (!read) return Unexpected<Error>{read.error()};
     use(std::move(*read));
-    watch_ = std::make_unique<net::FileWatch>(host_.loop(), file_, [this] { read_again(); });
+    watch_ = std::make_unique<net::FileWatch>(
+        host_.loop(), file_, [this] { read_again(); }, std::move(seen));
     return Done{};
   }
 

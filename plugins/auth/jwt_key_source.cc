@@ -44,9 +44,11 @@ Status<> KeySource::start() {
     fetch();
     return Done{};
   }
+  auto seen = net::FileWatch::look(options_.file);
   read_file();
   if (!keys_) return fail(fmt::format("jwks.file: {} cannot be used", options_.file));
-  watch_ = std::make_unique<net::FileWatch>(host_.loop(), options_.file, [this] { read_file(); });
+  watch_ = std::make_unique<net::FileWatch>(
+      host_.loop(), options_.file, [this] { read_file(); }, std::move(seen));
   return Done{};
 }
 

@@ -351,6 +351,28 @@ TEST_CASE("a watch reports a setting that needs a restart once") {
   CHECK(counts.ok == 4);
 }
 
+TEST_CASE("a change before a watch begins is noticed") {
+  Files files;
+  files.write("main.yaml", kWatching + "include: ['part.yaml']\n" + server("mine"));
+  files.write("part.yaml", "");
+  TwoWorkers workers(kWatching + server("mine"));
+  const bool draining = false;
+  int reports = 0;
+  config::ReadAgain read = [&, reader = files.reader()](std::set<std::string> running) {
+    config::LoadResult read = reader(std::move(running));
+    // It changes behind the reader, before it is watched.
+    if (files.reads == 1) files.write("part.yaml", server("theirs"));
+    return read;
+  };
+  Reloader reloader(workers, draining, read, files.path("main.yaml"));
+  reloader.tell({[&] { ++reports; }, [] {}, {}, {}});
+  reloader.reload(false, "test");
+  REQUIRE(workers.servers().size() == 1);
+  workers.run_for(300ms);
+  CHECK(workers.servers().size() == 2);
+  CHECK(reports == 1);  // nothing about a look without a change
+}
+
 TEST_CASE("a reload is refused while an included file may be half saved") {
   Files files;
   files.write("main.yaml", kWatching + "include: ['part.yaml']\n" + server("mine"));
