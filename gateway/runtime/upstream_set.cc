@@ -52,7 +52,8 @@ void UpstreamSet::add(const config::Server& server, const cluster::ServerPlace& 
     for (const auto& there : one.call_servers) {
       if (there) there->tell_state();
     }
-    events_.ready(one.server, verdict);
+    // The verdict of a replaced version may be late.
+    if (find_running(one.server.name) == &one) events_.ready(one.server, verdict);
   };
   if (!server.url.empty()) {
     auto http = std::make_unique<upstream::HttpUpstream>(loop_, one.server, one.shared);
