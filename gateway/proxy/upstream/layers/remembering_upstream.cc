@@ -359,14 +359,15 @@ void RememberingUpstream::learn(const std::string& key, Method method, const cor
 
 void RememberingUpstream::write_later() {
   is_dirty_ = true;
-  if (write_timer_.running() || stopping_) return;
+  if (write_timer_.running() || stopping_ || is_retired_) return;
   const milliseconds next = written_at_ + kWriteEvery - loop_.now();
   write_timer_.start(written_at_.count() > 0 ? std::max(next, kCollect) : kCollect, [this] { write(); });
 }
 
 void RememberingUpstream::write() {
   write_timer_.stop();
-  if (!std::exchange(is_dirty_, false) || place_.directory.empty()) return;
+  // A retired version has a successor, which has the file now.
+  if (is_retired_ || !std::exchange(is_dirty_, false) || place_.directory.empty()) return;
   written_at_ = loop_.now();
   auto written = write_memory(place_, answers_.text(place_.fingerprint));
   is_dirty_ = !written;  // the next change, or the end, tries again
@@ -664,7 +665,10 @@ core::UpstreamStatus RememberingUpstream::status() const {
 }
 
 void RememberingUpstream::notice(core::UpstreamNotice what) {
-  if (what == core::UpstreamNotice::retired) write();
+  if (what == core::UpstreamNotice::retired) {
+    write();
+    is_retired_ = true;
+  }
   PassingUpstream::notice(what);
 }
 

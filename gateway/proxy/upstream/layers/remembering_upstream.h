@@ -157,7 +157,7 @@ class RememberingUpstream final : public core::PassingUpstream {
   std::map<std::string, std::unique_ptr<AnswerCheck>> checks_;  // by id
   std::map<std::string, Session> sessions_;
   RememberedChanges* listens_ = nullptr;  // above
-  bool is_dirty_ = false;
+  bool is_dirty_ = false, is_retired_ = false;
   std::chrono::milliseconds written_at_{0};
   net::Timer write_timer_{loop_};
   net::Lifetime lifetime_;

@@ -422,6 +422,16 @@ TEST_CASE("callers that share no process of a legacy server learn apart", "[laye
   CHECK(world.remembered(list_of(world, "q")) == kRemembered);
 }
 
+TEST_CASE("a version that was replaced leaves the file to its successor", "[layers]") {
+  World world;
+  world.learn(world.request(), kOld);
+  world.memory->notice(core::UpstreamNotice::retired);
+  world.running = true;
+  world.learn(world.request(), kNew);  // its last calls go on
+  world.again();
+  CHECK(world.remembered(world.request()) == kRemembered);
+}
+
 TEST_CASE("a remembered refusal counts at a modern server only", "[layers]") {
   World world;
   Scope scope;
