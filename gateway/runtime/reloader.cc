@@ -78,13 +78,19 @@ bool is_blank(const std::string& text) {
   return text.find_first_not_of(" \t\r\n") == std::string::npos;
 }
 
-// Included files without text, of which servers run: half saved, or emptied.
-std::set<std::string> emptied_files(const config::LoadResult& loaded, const config::Config& now) {
+// Included files without text, which had servers: half saved, or emptied.
+std::set<std::string> emptied_files(const config::LoadResult& loaded, const std::set<std::string>& served) {
   std::set<std::string> out;
   for (const config::IncludedFile& file : loaded.included) {
-    const bool had_servers = std::any_of(now.servers.begin(), now.servers.end(),
-                                         [&](const auto& one) { return one.file == file.path; });
-    if (had_servers && is_blank(file.text)) out.insert(file.path);
+    if (served.count(file.path) > 0 && is_blank(file.text)) out.insert(file.path);
+  }
+  return out;
+}
+
+std::set<std::string> files_served_by(const config::Config& config) {
+  std::set<std::string> out;
+  for (const config::Server& server : config.servers) {
+    if (!server.file.empty()) out.insert(server.file);
   }
   return out;
 }
@@ -128,6 +134,7 @@ std::string prepare_listeners(WorkerDirectory& workers, const config::Config& ne
 
 Reloader::Reloader(WorkerDirectory& workers, const bool& draining, config::ReadAgain load, std::string file)
     : workers_(workers), draining_(draining), load_(std::move(load)), file_(std::move(file)) {
+  files_served_ = files_served_by(config());
   counts_.last_ok_at = unix_time();
 }
 
@@ -198,6 +205,7 @@ ReloadReport Reloader::reread(bool dry_run, std::string_view by) {
   if (!loaded.ok()) return rejected(dry_run, by, errors_of(loaded), loaded.report(false));
   config::Config next = std::move(loaded.config);
   config::note_files(next);
+  if (!dry_run) files_served_ = files_served_by(next);
   Changes changes = config::compare(config(), next);
   // After a rejected file, a return to the effective configuration is reported too.
   const bool is_quiet = by_watch && counts_.last_ok;
@@ -254,7 +262,7 @@ bool Reloader::is_reported(const Changes& changes, const std::string& plan) cons
 // The rest of the text brings another event. An included file that stays blank has been emptied; a blank
 // configuration never counts.
 bool Reloader::awaits_text(const config::LoadResult& loaded) {
-  std::set<std::string> blank = emptied_files(loaded, config());
+  std::set<std::string> blank = emptied_files(loaded, files_served_);
   if (is_blank(loaded.text)) blank = {file_};
   const bool again = std::includes(blank_.begin(), blank_.end(), blank.begin(), blank.end());
   for (const std::string& file : blank) {

@@ -93,7 +93,8 @@ class Reloader {
   std::unique_ptr<net::FileWatch> watch_;
   using Directory = std::pair<std::string, std::vector<std::string>>;  // and the globs of its names
   std::map<Directory, std::unique_ptr<net::FileWatch>> include_watches_;
-  std::set<std::string> blank_;  // files without text at the last look of a watch
+  std::set<std::string> files_served_;  // included ones that had servers when they were last read
+  std::set<std::string> blank_;         // files without text at the last look of a watch
   std::unique_ptr<net::Timer> blank_timer_;
   std::set<std::string> held_;  // servers taken out of service by an operator
   net::Lifetime lifetime_;

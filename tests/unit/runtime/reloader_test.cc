@@ -396,3 +396,20 @@ TEST_CASE("a reload is refused while an included file may be half saved") {
   CHECK(workers.servers().size() == 1);  // it was emptied
   CHECK(reloader.reload(false, "test").outcome == admin::ReloadReport::Outcome::done);
 }
+
+TEST_CASE("a server that has moved to another file is not removed with the text of that file") {
+  Files files;
+  files.write("main.yaml", kWatching + "include: ['part*.yaml']\n" + server("mine"));
+  files.write("part1.yaml", server("theirs"));
+  TwoWorkers workers(kWatching + server("mine"));
+  const bool draining = false;
+  Reloader reloader(workers, draining, files.reader(), files.path("main.yaml"));
+  reloader.reload(false, "test");
+  REQUIRE(workers.servers().size() == 2);
+
+  std::filesystem::rename(files.path("part1.yaml"), files.path("part2.yaml"));
+  reloader.reload(false, "watch");
+  files.write("part2.yaml", "");
+  reloader.reload(false, "watch");
+  CHECK(workers.servers().size() == 2);
+}
