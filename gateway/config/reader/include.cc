@@ -111,8 +111,9 @@ class Finder {
   void take(const std::vector<std::string>& globs) {
     if (globs.size() > kMaxIncludes)
       return fault(nullptr, "too-many", fmt::format("include has more than {} globs", kMaxIncludes));
-    for (size_t i = 0; i < globs.size() && paths_.size() <= kMaxIncludedFiles; ++i)
+    for (size_t i = 0; i < globs.size() && paths_.size() <= kMaxIncludedFiles && !is_late_; ++i)
       take(globs[i], node_of(i));
+    if (is_late_) return;
     if (paths_.size() > kMaxIncludedFiles)
       return fault(nullptr, "too-many", fmt::format("include names more than {} files", kMaxIncludedFiles));
     for (const std::string& path : paths_) {
@@ -146,6 +147,7 @@ class Finder {
     if (listing.too_many)
       return fault(node, "too-many",
                    fmt::format("{} has more than {} entries", clip(glob.directory), kMaxDirectoryEntries));
+    is_late_ = listing.error == ETIMEDOUT;
     if (listing.error != 0 && listing.error != ENOENT)
       return fault(node, "cannot-read",
                    fmt::format("cannot list {}: {}", clip(glob.directory), std::strerror(listing.error)));
@@ -170,7 +172,8 @@ class Finder {
     return read_small_file(path, kMaxDocumentBytes + 1);
   }
 
-  // False: too much of it all.
+  // False: too much of it all, or a file system that does not answer. The next files may be there too, and
+  // each would be waited for.
   bool read(const std::string& path) {
     IncludedFile file;
     file.path = path;
@@ -179,7 +182,7 @@ class Finder {
       Diagnostic diagnostic = at(nullptr, "cannot-read", fmt::format("cannot read {}", text.error().text));
       diagnostic.origin = path;
       included.diagnostics.push_back(std::move(diagnostic));
-      return true;
+      return text.error().code != ETIMEDOUT;
     }
     bytes_ += text->size();
     if (bytes_ > kMaxIncludedBytes) {
@@ -205,6 +208,7 @@ class Finder {
   std::vector<std::string> paths_;
   std::set<std::string> seen_;
   size_t bytes_ = 0;
+  bool is_late_ = false;  // a directory's file system does not answer
 };
 
 }  // namespace

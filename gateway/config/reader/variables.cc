@@ -225,7 +225,8 @@ Result<std::string> read_small_file(const std::string& path, size_t limit, bool*
     auto text = read_regular_file(path, limit);
     if (text) return text;
     if (not_permitted != nullptr) *not_permitted = errno == EACCES || errno == EPERM;
-    return fail(fmt::format("{}: {}", clip(path), text.error().text));
+    return Unexpected<Error>{
+        Error{fmt::format("{}: {}", clip(path), text.error().text), false, text.error().code}};
   }
   std::string text;
   char buffer[16 * 1024];

@@ -78,7 +78,7 @@ Outcome limited(const std::string& path, Work&& work) {
   auto out = std::make_shared<std::optional<Outcome>>();
   if (within_file_limit(path, [out, work] { *out = work(); })) return std::move(**out);
   errno = ETIMEDOUT;
-  return fail(file_is_late());
+  return Unexpected<Error>{Error{file_is_late(), false, ETIMEDOUT}};
 }
 
 }  // namespace

@@ -3,13 +3,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <string>
 #include <vector>
 
+#include "foundation/base/file_limit.h"
 #include "unit/config/reader/loading.h"
 
 using namespace lineward::config;
@@ -178,4 +182,28 @@ TEST_CASE("the own file is in the directory of the first glob that matches its n
   CHECK(own_file_of({"/abs/lineward-*.yaml"}, "/etc/l") == "/abs/lineward-servers.yaml");
   CHECK_FALSE(own_file_of({"x/*.json"}, "/etc/l"));
   CHECK_FALSE(own_file_of({}, "/etc/l"));
+}
+
+TEST_CASE("files of a file system that does not answer are not waited for one after the other") {
+  using lineward::limit_file_waits;
+  using lineward::within_file_limit;
+  Folder folder;
+  std::filesystem::create_directory(folder.path + "/more.d");
+  for (const char* name : {"servers.d/a.yaml", "servers.d/b.yaml", "more.d/c.yaml"})
+    folder.write(name, "mcpServers: {}\n");
+  const std::vector<std::string> late =
+      GENERATE(std::vector<std::string>{"/servers.d/a.yaml", "/servers.d/b.yaml"},
+               std::vector<std::string>{"/servers.d", "/more.d"});
+  limit_file_waits(std::chrono::milliseconds(50), std::chrono::milliseconds(50));
+  std::promise<void> answers;
+  std::shared_future<void> answer(answers.get_future());
+  for (const std::string& path : late)
+    REQUIRE_FALSE(within_file_limit(folder.path + path, [answer] { answer.wait(); }));
+  const LoadResult result = folder.load("include: ['servers.d/*.yaml', 'more.d/*.yaml']\n");
+  limit_file_waits(std::chrono::milliseconds(0), std::chrono::milliseconds(0));
+  answers.set_value();
+  const auto errors = std::count_if(result.diagnostics.begin(), result.diagnostics.end(),
+                                    [](const Diagnostic& one) { return one.severity == Severity::error; });
+  INFO(result.report(false));
+  CHECK(errors == 1);
 }
