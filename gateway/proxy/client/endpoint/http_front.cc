@@ -109,7 +109,7 @@ size_t HttpFront::worker_for(ClientConnection& connection) {
 
 // This worker has read the bytes; the other worker answers them and owns the connection from here on.
 bool HttpFront::belongs_elsewhere(ClientConnection& connection) {
-  if (!neighbours_) return false;
+  if (!neighbours_ || connection.has_moved()) return false;
   const size_t worker = worker_for(connection);
   if (worker == neighbours_->self) return false;
   auto moved = connections_.move_out(connection);

@@ -141,6 +141,7 @@ ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits
       end_(std::move(moved.end)),
       timer_(loop),
       has_head_(true),
+      has_moved_(true),
       is_stream_(moved.is_stream),
       is_secure_(moved.is_secure),
       preface_(kOtherBytes),
@@ -383,7 +384,7 @@ void ClientConnection::pump() {
 }
 
 void ClientConnection::begin_head(std::string_view client) {
-  has_head_ = false;
+  has_head_ = has_moved_ = false;
   unread_ = true;
   begin();
   use_client(client);

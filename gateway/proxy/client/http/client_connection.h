@@ -125,6 +125,8 @@ class ClientConnection final : private net::StreamCallbacks {
   ClientConnection(net::Loop& loop, const config::Listen& limits, RequestHandler& handler,
                    std::unique_ptr<net::Stream> stream, MovedConnection moved);
   ~ClientConnection();
+  // Another worker sent it here for this request, so it stays: workers that missed a reload may disagree.
+  bool has_moved() const { return has_moved_; }
   // Called from on_head(): the state for the other worker; this object is finished then, and must
   // be retired. Empty while it cannot move.
   std::optional<MovedConnection> move_away();
@@ -253,7 +255,8 @@ class ClientConnection final : private net::StreamCallbacks {
   uint64_t begun_in_ = 0;                    // the loop turn that begun_ counts in
   size_t begun_ = 0;
   bool waits_for_turn_ = false;
-  bool has_head_ = false;  // of a request that has not begun: another worker may own it
+  bool has_head_ = false;   // of a request that has not begun: another worker may own it
+  bool has_moved_ = false;  // for that request
   bool is_stream_ = false, is_secure_ = false;
   // Bytes that came, if they are the first ones of HTTP/2; kOtherBytes: they are not.
   static constexpr uint8_t kOtherBytes = 255;
