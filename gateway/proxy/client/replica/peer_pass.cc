@@ -120,7 +120,7 @@ void PeerPass::watch_silence(Half half) {
   silence_.start(plan_.quiet_limit / 2, [this, half] {
     if (half == Half::first) return watch_silence(Half::second);
     const std::string why = fmt::format("said nothing for {} ms", plan_.quiet_limit.count());
-    if (status_ == 0 || whole_) return failed(Sent::perhaps, why);
+    if (status_ == 0 || whole_) return failed(call_ && call_->is_sent() ? Sent::perhaps : Sent::nothing, why);
     log::write(log::Level::warn, "peer.silent", {{"peer", plan_.peer}, {"ms", plan_.quiet_limit.count()}});
     metrics::stats().count(metrics::Passed::failed);
     break_off(why);

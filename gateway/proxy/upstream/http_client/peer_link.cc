@@ -23,6 +23,8 @@ constexpr uint64_t kMaxPeerBody = 2ull << 30;
 // for a replica that is not among them.
 constexpr milliseconds kLookUpEvery{5000};
 constexpr milliseconds kLookUpAgain{1000};
+// A request waits no longer for a look-up.
+constexpr milliseconds kLookUpWait{5000};
 // An address stays what it is.
 constexpr milliseconds kForGood = std::chrono::hours(24 * 365);
 
@@ -36,6 +38,7 @@ std::string replica_name_of(std::string_view address) {
 }
 
 PeerTransfer::~PeerTransfer() {
+  if (links_ != nullptr) links_->forget(*this);
   if (!transfer_) return;
   transfer_->close();
   loop_.retire(std::move(transfer_));
@@ -45,6 +48,16 @@ PeerTransfer::~PeerTransfer() {
 void PeerTransfer::begin(std::shared_ptr<Peer> peer, HttpRequest request) {
   peer_ = std::move(peer);
   transfer_ = std::make_unique<HttpTransfer>(*peer_->pool, std::move(request), *this);
+}
+
+// The request is charged to the listener's account only while the listener has this transfer.
+void PeerTransfer::wait(PeerLinks& links, const std::string& host) {
+  links_ = &links;
+  limit_.start(kLookUpWait, [this, host] {
+    std::exchange(links_, nullptr)->forget(*this);
+    listener_.on_peer_unreached(fmt::format("is not known: the addresses of {} were not found within {} ms",
+                                            host, kLookUpWait.count()));
+  });
 }
 
 void PeerTransfer::on_transfer_head(const http::ResponseInfo& info) {
@@ -153,8 +166,13 @@ std::unique_ptr<PeerTransfer> PeerLinks::pass(const std::string& peer, PeerReque
     return transfer;
   }
   waiting_.push_back({transfer.get(), transfer->lifetime_.watch(), peer, std::move(out)});
+  transfer->wait(*this, from_.host);
   look_up();
   return transfer;
+}
+
+void PeerLinks::forget(const PeerTransfer& transfer) {
+  std::erase_if(waiting_, [&](const Waiting& one) { return one.transfer == &transfer; });
 }
 
 // ---- replicas.peersFrom ----
@@ -212,6 +230,8 @@ void PeerLinks::answer_waiting() {
   const net::Lifetime::Watch here = lifetime_.watch();
   for (Waiting& one : std::exchange(waiting_, {})) {
     if (one.watch.gone()) continue;
+    one.transfer->links_ = nullptr;
+    one.transfer->limit_.stop();
     auto known = peers_.find(one.peer);
     if (known != peers_.end()) {
       one.transfer->begin(known->second, std::move(one.request));

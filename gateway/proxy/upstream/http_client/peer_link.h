@@ -66,11 +66,15 @@ struct Peer {
   std::unique_ptr<HttpPool> pool;
 };
 
+class PeerLinks;
+
 // A request in progress. Destroying it aborts it; its owner frees it at the end of the turn.
 class PeerTransfer final : public HttpTransferCallbacks {
  public:
-  PeerTransfer(net::Loop& loop, PeerListener& listener) : loop_(loop), listener_(listener) {}
+  PeerTransfer(net::Loop& loop, PeerListener& listener) : loop_(loop), listener_(listener), limit_(loop) {}
   ~PeerTransfer();
+  // The peer may have received something of the request.
+  bool is_sent() const { return sent_; }
   // Pauses the response: the client reads slowly.
   void pause() {
     if (transfer_) transfer_->pause();
@@ -82,6 +86,7 @@ class PeerTransfer final : public HttpTransferCallbacks {
  private:
   friend class PeerLinks;
   void begin(std::shared_ptr<Peer> peer, HttpRequest request);
+  void wait(PeerLinks& links, const std::string& host);
   void on_transfer_sent() override { sent_ = true; }
   void on_transfer_drained() override {}
   void on_transfer_head(const http::ResponseInfo& info) override;
@@ -94,6 +99,8 @@ class PeerTransfer final : public HttpTransferCallbacks {
   std::shared_ptr<Peer> peer_;
   std::unique_ptr<HttpTransfer> transfer_;  // null: its peer is being looked up
   bool sent_ = false;
+  PeerLinks* links_ = nullptr;  // its peer is being looked up there
+  net::Timer limit_;            // of the look-up
   net::Lifetime lifetime_;
 };
 
@@ -115,14 +122,18 @@ class PeerLinks {
   std::string tagged(const std::string& tag) const;
   // knows() has said yes. The listener is never called before this returns. This must outlive the transfer.
   std::unique_ptr<PeerTransfer> pass(const std::string& peer, PeerRequest request, PeerListener& listener);
+  // Requests that wait for a look-up.
+  size_t waiting() const { return waiting_.size(); }
 
  private:
+  friend class PeerTransfer;
   PeerLinks(net::Loop& loop, PeerOptions options);
   std::shared_ptr<Peer> make_peer(const HttpUrl& url, std::optional<net::Address> at) const;
   void look_up();
   void found(const Result<net::Addresses>& answer);
   void use(const net::Addresses& addresses);
   void answer_waiting();
+  void forget(const PeerTransfer& transfer);
 
   net::Loop& loop_;
   const PeerOptions options_;

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 
 #include <catch2/catch.hpp>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -148,6 +149,48 @@ TEST_CASE("replicas are found by the addresses of a name, and follow it") {
   links->reset();
   net::turn(loop);
   CHECK_FALSE(late.over);
+}
+
+TEST_CASE("a request waits for a slow look-up for a limited time, and only while its owner has it") {
+  net::Loop loop;
+  struct Gate {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool open = false;
+  };
+  auto gate = std::make_shared<Gate>();
+  PeerOptions options;
+  options.from = "http://replicas.test:1";
+  options.own_name = "127.0.0.9";
+  options.kept = milliseconds(10000);
+  options.look_up = [gate](const std::string&, uint16_t) -> Result<net::Addresses> {
+    std::unique_lock<std::mutex> lock(gate->mutex);
+    gate->changed.wait(lock, [&] { return gate->open; });
+    return fail("no such name");
+  };
+  auto links = PeerLinks::make(loop, options);
+  REQUIRE(links);
+  PeerEars patient, gone;
+  auto one = (*links)->pass("127.0.0.1", {"POST", "/mcp", "a", "127.0.0.1", {}, "{}"}, patient);
+  auto other = (*links)->pass("127.0.0.1", {"POST", "/mcp", "a", "127.0.0.1", {}, "{}"}, gone);
+  CHECK((*links)->waiting() == 2);
+  other.reset();
+  CHECK((*links)->waiting() == 1);
+  CHECK_FALSE(one->is_sent());
+  CHECK(net::wait_for(
+      loop, [&] { return patient.over; }, milliseconds(8000)));
+  CHECK(patient.failed ==
+        "unreached: is not known: the addresses of replicas.test were not found within 5000 ms");
+  CHECK((*links)->waiting() == 0);
+  CHECK_FALSE(gone.over);
+  one.reset();
+  links->reset();
+  {
+    std::lock_guard<std::mutex> lock(gate->mutex);
+    gate->open = true;
+  }
+  gate->changed.notify_all();
+  net::turn(loop);
 }
 
 TEST_CASE("a replica of peersFrom is named by its address") {
