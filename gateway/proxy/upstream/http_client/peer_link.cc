@@ -137,8 +137,7 @@ std::shared_ptr<Peer> PeerLinks::make_peer(const HttpUrl& url, std::optional<net
 
 bool PeerLinks::knows(const std::string& peer) const {
   if (peers_.count(peer) > 0) return true;
-  if (!resolver_ || peer == options_.own_name || !net::IpAddress::parse(peer)) return false;
-  return looking_ || loop_.now() - looked_at_ >= kLookUpAgain;
+  return resolver_ && peer != options_.own_name && net::IpAddress::parse(peer);
 }
 
 std::vector<std::string> PeerLinks::names() const {
@@ -167,7 +166,7 @@ std::unique_ptr<PeerTransfer> PeerLinks::pass(const std::string& peer, PeerReque
   }
   waiting_.push_back({transfer.get(), transfer->lifetime_.watch(), peer, std::move(out)});
   transfer->wait(*this, from_.host);
-  look_up();
+  look_up_again();
   return transfer;
 }
 
@@ -181,6 +180,12 @@ void PeerLinks::look_up() {
   again_.stop();
   if (std::exchange(looking_, true)) return;
   resolver_->ask(lifetime_.guard([this](const Result<net::Addresses>& answer) { found(answer); }));
+}
+
+void PeerLinks::look_up_again() {
+  const milliseconds pause = looked_at_ + kLookUpAgain - loop_.now();
+  if (looking_ || pause.count() <= 0) return look_up();
+  again_.start(pause, [this] { look_up(); });
 }
 
 // Without an answer the replicas stay those of the last one.

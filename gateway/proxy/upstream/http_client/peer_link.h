@@ -130,6 +130,7 @@ class PeerLinks {
   PeerLinks(net::Loop& loop, PeerOptions options);
   std::shared_ptr<Peer> make_peer(const HttpUrl& url, std::optional<net::Address> at) const;
   void look_up();
+  void look_up_again();
   void found(const Result<net::Addresses>& answer);
   void use(const net::Addresses& addresses);
   void answer_waiting();
