@@ -55,9 +55,8 @@ class ExchangeApi {
   virtual bool answered(const std::string& session, mcp::Message answer, AnswerCame came) = 0;
   // A session ended: everything it owns ends.
   virtual void session_ended(const std::string& session) = 0;
-  // Adopts a session that another replica opened and that the client side has just created. False if it
-  // cannot be served here.
-  virtual bool adopt_session(const std::string&, const ScopeState&) { return false; }
+  // Adopts a session that another replica opened and that the client side has just created.
+  virtual Adoption adopt_session(const std::string&, const ScopeState&) { return Adoption::refused; }
   // The client opened, or closed, a stream of a shared session here (PortableScopes::open_stream).
   virtual void stream_opened(const std::string&, const HeaderFields&) {}
   virtual void stream_closed(const std::string&) {}

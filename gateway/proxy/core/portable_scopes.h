@@ -3,6 +3,7 @@
 // and only upstream/http has such sessions.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -23,6 +24,9 @@ struct ScopeState {
   std::optional<uint64_t> authorization;
 };
 
+// What became of a session that another replica shared. `full`: limits.maxSessions is reached.
+enum class Adoption : uint8_t { done, refused, full };
+
 // A shared session does not end here: forgetting it sends nothing to the server. The server's stream outside
 // of calls is open only on the replica that has the client's stream, since servers allow one.
 class PortableScopes {
@@ -31,8 +35,7 @@ class PortableScopes {
   // replica can serve it.
   virtual std::optional<ScopeState> share_scope(const Scope& scope) = 0;
   // Continues a session that another replica shared. The owner must live until the session is closed or left.
-  // False if it cannot be served here.
-  virtual bool adopt_scope(const Scope& scope, ScopeCallbacks& owner, const ScopeState& state) = 0;
+  virtual Adoption adopt_scope(const Scope& scope, ScopeCallbacks& owner, const ScopeState& state) = 0;
   // The client opened, or closed, a stream here. `headers`: of the client, filtered for forwarding.
   virtual void open_stream(const Scope& scope, const HeaderFields& headers) = 0;
   virtual void close_stream(const Scope& scope) = 0;

@@ -85,7 +85,7 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeCallbacks {
     return sessions_.answered(session, answer, came);
   }
   void session_ended(const std::string& session) override { sessions_.end(session); }
-  bool adopt_session(const std::string& session, const core::ScopeState& state) override {
+  core::Adoption adopt_session(const std::string& session, const core::ScopeState& state) override {
     return sessions_.adopt(session, state);
   }
   void stream_opened(const std::string& session, const core::HeaderFields& headers) override {

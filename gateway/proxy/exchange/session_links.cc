@@ -175,20 +175,21 @@ void SessionLinks::share(client::Session& opened, size_t authorization) {
   opened.share(std::move(*state));
 }
 
-bool SessionLinks::adopt(const std::string& id, const core::ScopeState& state) {
+core::Adoption SessionLinks::adopt(const std::string& id, const core::ScopeState& state) {
   client::Session* adopted = session(id);
   ServerRef lease = adopted != nullptr ? servers_.lease(adopted->upstream) : ServerRef();
-  if (!lease || links_.count(id) > 0) return false;
+  if (!lease || links_.count(id) > 0) return core::Adoption::refused;
   core::Scope scope{id, adopted->principal, {}};
   core::PortableScopes* scopes = lease.upstream().parts(scope).portable;
-  if (scopes == nullptr) return false;
+  if (scopes == nullptr) return core::Adoption::refused;
   auto link = std::make_unique<SessionLink>(*this, std::move(lease), scope);
-  if (!scopes->adopt_scope(scope, *link, state)) return false;
+  const core::Adoption outcome = scopes->adopt_scope(scope, *link, state);
+  if (outcome != core::Adoption::done) return outcome;
   links_[id] = std::move(link);
   adopted->revision = state.revision;
   adopted->accepted(state.authorization.value_or(client::Session::kNobodys));
   adopted->share(state);
-  return true;
+  return outcome;
 }
 
 void SessionLinks::stream_opened(const std::string& id, const core::HeaderFields& headers) {

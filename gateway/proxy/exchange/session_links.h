@@ -70,7 +70,7 @@ class SessionLinks final : public ExchangeFinder {
   void end_idle_of(const ServerRef& retired, Retirement how);
 
   // core::ExchangeApi: sessions that other replicas may serve too.
-  bool adopt(const std::string& session, const core::ScopeState& state);
+  core::Adoption adopt(const std::string& session, const core::ScopeState& state);
   void stream_opened(const std::string& session, const core::HeaderFields& headers);
   void stream_closed(const std::string& session);
   void when_settled(const std::string& session, std::function<void()> done);

@@ -35,7 +35,7 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
     parts_.refusals.refuse(connection, invalid_request(std::move(text)));
   };
   Session* session = parts_.sessions.find_opened_here(connection);
-  if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found());
+  if (session == nullptr) return parts_.refusals.refuse(connection, parts_.sessions.why_none());
   if (session->revision != mcp::kWithBatches)
     return refuse("batches are served in sessions of 2025-03-26 only");
   if (auto refusal = check_legacy_version(connection.head().headers, session->revision))

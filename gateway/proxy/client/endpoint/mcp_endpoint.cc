@@ -161,7 +161,7 @@ void McpEndpoint::request_in_session(ClientConnection& connection, const std::st
                                      mcp::Message&& message, uint64_t bytes) {
   const std::string_view raw_id = message.raw(Field::id);
   Session* session = parts_.sessions.find(connection);
-  if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found(), raw_id);
+  if (session == nullptr) return parts_.refusals.refuse(connection, parts_.sessions.why_none(), raw_id);
   if (auto refusal = check_legacy_version(connection.head().headers, session->revision))
     return parts_.refusals.refuse(connection, *refusal, raw_id);
   parts_.starter.start_in_session(
@@ -232,7 +232,7 @@ void McpEndpoint::notification(ClientConnection& connection, const std::string& 
   if (unnamed != nullptr) era = mcp::Era::legacy;
   if (era && *era == mcp::Era::legacy) {
     Session* session = unnamed != nullptr ? unnamed : parts_.sessions.find_as_owner(connection);
-    if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found());
+    if (session == nullptr) return parts_.refusals.refuse(connection, parts_.sessions.why_none());
     if (session->shared() != nullptr && arrival.from->method == mcp::Method::initialized) settles = session;
     if (session->shared() != nullptr && arrival.from->method == mcp::Method::cancelled) {
       word = peers_.word(connection);
@@ -301,7 +301,7 @@ void McpEndpoint::answer(ClientConnection& connection, mcp::Message message, con
         connection,
         invalid_request("a client sends requests and notifications; responses belong to a legacy session"));
   }
-  if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found());
+  if (session == nullptr) return parts_.refusals.refuse(connection, parts_.sessions.why_none());
   parts_.sessions.table().touch(*session);
   if (session->shared() != nullptr && connection.facts().passed_by_peer) {
     accept();

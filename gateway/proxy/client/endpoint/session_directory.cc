@@ -107,7 +107,12 @@ std::optional<size_t> SessionDirectory::home_of(const ClientConnection& connecti
   return had ? std::optional(home) : std::nullopt;
 }
 
+HttpError SessionDirectory::why_none() const {
+  return full_.empty() ? session_not_found() : no_room_for_session(full_);
+}
+
 Session* SessionDirectory::find_named(const ClientConnection& connection, Former former) {
+  full_ = {};
   const std::string_view shown = named_by(connection);
   if (shown.empty()) return nullptr;
   const std::string principal = connection.principal();
@@ -136,11 +141,16 @@ Session* SessionDirectory::adopt(const Replicas::Read& read, const ClientConnect
                                  const std::string& server) {
   if (read.session.id.empty() || sessions_.find(read.session.id) != nullptr) return nullptr;
   Session* session = sessions_.create(read.session.id, connection.principal(), server, connection.account());
-  if (session == nullptr) return nullptr;
+  if (session == nullptr) {
+    full_ = "listen.maxSessions";
+    return nullptr;
+  }
   session->path = without_slash(connection.head().path);
   session->listener = connection.listener();
   if (links_.peers) session->place = links_.replicas->name();
-  if (exchanges_.adopt_session(session->id, read.session.state)) return session;
+  const core::Adoption outcome = exchanges_.adopt_session(session->id, read.session.state);
+  if (outcome == core::Adoption::done) return session;
+  if (outcome == core::Adoption::full) full_ = "limits.maxSessions";
   sessions_.remove(read.session.id);
   return nullptr;
 }

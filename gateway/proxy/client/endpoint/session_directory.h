@@ -16,6 +16,7 @@
 #include "foundation/net/loop.h"
 #include "proxy/client/endpoint/path_router.h"
 #include "proxy/client/http/client_connection.h"
+#include "proxy/client/http/refusal.h"
 #include "proxy/client/replica/replicas.h"
 #include "proxy/client/session/session.h"
 #include "proxy/client/session/unnamed_sessions.h"
@@ -47,6 +48,8 @@ class SessionDirectory {
   Session* find_unnamed(ClientConnection& connection, const std::string& server);
   // The session of an answer, a GET or a DELETE, named or not; null: none, or an unknown one.
   Session* find_meant(ClientConnection& connection);
+  // The answer when the last of these found none.
+  HttpError why_none() const;
   // The worker of the session that the request names, at a server that all workers serve; nullopt: it names
   // none.
   std::optional<size_t> worker_of_session(const ClientConnection& connection) const;
@@ -89,6 +92,7 @@ class SessionDirectory {
   const std::unique_ptr<SessionTable> own_;  // null: shared
   SessionTable& sessions_;
   UnnamedSessions unnamed_;
+  std::string_view full_;  // the limit by which the last one that was named could not be continued here
 };
 
 }  // namespace lineward::client

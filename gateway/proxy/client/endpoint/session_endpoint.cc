@@ -18,7 +18,7 @@ void SessionEndpoint::get(ClientConnection& connection) {
     return parts_.refusals.refuse(
         connection, not_allowed("POST", "GET opens a stream in a legacy session only (Mcp-Session-Id)"));
   }
-  if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found());
+  if (session == nullptr) return parts_.refusals.refuse(connection, parts_.sessions.why_none());
   if (!accepts(headers).events)
     return parts_.refusals.refuse(connection, not_acceptable("Accept must allow text/event-stream"));
   parts_.sessions.table().touch(*session);
@@ -55,7 +55,7 @@ void SessionEndpoint::remove(ClientConnection& connection) {
     return parts_.refusals.refuse(connection,
                                   not_allowed("POST", "DELETE ends a legacy session (Mcp-Session-Id)"));
   }
-  if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found());
+  if (session == nullptr) return parts_.refusals.refuse(connection, parts_.sessions.why_none());
   std::string id = session->id;
   session->deleted = true;
   connection.respond(200, {}, {});

@@ -81,6 +81,13 @@ HttpError no_message(const mcp::MessageFault& fault) {
                      fault.text + (fault.too_deep ? " (listen.maxDepth)" : ""));
 }
 
+HttpError no_room_for_session(std::string_view limit) {
+  HttpError refusal =
+      unavailable("too many sessions for now to continue this one (" + std::string(limit) + ")");
+  refusal.reason = mcp::EndReason::queue_full;
+  return refusal;
+}
+
 HttpError too_many_sessions(const mcp::Message& request, const std::string& server) {
   return own_error(request, {.reason = mcp::EndReason::queue_full,
                              .text = "too many sessions (lineward listen.maxSessions)",

@@ -57,6 +57,9 @@ HttpError rpc_error(int status, int code, std::string text);
 // The body is not a JSON-RPC message.
 HttpError no_message(const mcp::MessageFault& fault);
 
+// A message of a session that another replica shared, while this one may have no further session (503): the
+// session lives, and may be continued later or elsewhere.
+HttpError no_room_for_session(std::string_view limit);
 // A request that would exceed the session limit: Lineward's own error, which the HTTP specification does not
 // define.
 HttpError too_many_sessions(const mcp::Message& request, const std::string& server);

@@ -280,11 +280,11 @@ std::optional<core::ScopeState> HttpUpstream::share_scope(const core::Scope& sco
   return core::ScopeState{group->session()->credentials().id(), group->session()->legacy_server().revision};
 }
 
-bool HttpUpstream::adopt_scope(const core::Scope& scope, core::ScopeCallbacks& owner,
-                               const core::ScopeState& state) {
+core::Adoption HttpUpstream::adopt_scope(const core::Scope& scope, core::ScopeCallbacks& owner,
+                                         const core::ScopeState& state) {
   SessionPlan plan = planner_.plan(scope);
-  if (!plan.initialize_params.empty() || groups_.find(plan.key) != nullptr) return false;
-  if (groups_.is_full()) return false;
+  if (!plan.initialize_params.empty() || groups_.find(plan.key) != nullptr) return core::Adoption::refused;
+  if (!groups_.has_session_room()) return core::Adoption::full;
   ids_.share();
   SessionGroup& group = groups_.get(plan);
   group.set_scope(&owner);
@@ -293,7 +293,7 @@ bool HttpUpstream::adopt_scope(const core::Scope& scope, core::ScopeCallbacks& o
   group.session()->adopt(state.server_session, state.revision);
   log::write(log::Level::info, "session.adopted",
              {{"upstream", server_.name}, {"session", scope.session.substr(0, 8)}});
-  return true;
+  return core::Adoption::done;
 }
 
 void HttpUpstream::open_stream(const core::Scope& scope, const core::HeaderFields& headers) {

@@ -84,10 +84,10 @@ class HttpUpstream final : public core::Upstream,
   void stop(std::function<void()> done) override;
 
  private:
-  // PortableScopes. If a session cannot be shared or adopted, the result is nullopt or false.
+  // PortableScopes. If a session cannot be shared, the result is nullopt.
   std::optional<core::ScopeState> share_scope(const core::Scope& scope) override;
-  bool adopt_scope(const core::Scope& scope, core::ScopeCallbacks& owner,
-                   const core::ScopeState& state) override;
+  core::Adoption adopt_scope(const core::Scope& scope, core::ScopeCallbacks& owner,
+                             const core::ScopeState& state) override;
   void open_stream(const core::Scope& scope, const core::HeaderFields& headers) override;
   void close_stream(const core::Scope& scope) override;
   void when_settled(const core::Scope& scope, std::function<void()> done) override;

@@ -374,11 +374,16 @@ bool SessionGroups::reclaim() {
   return true;
 }
 
+bool SessionGroups::has_session_room() {
+  if (!is_full() || reclaim()) return true;
+  metrics::limit_reached(metrics::Limit::server_sessions);
+  return false;
+}
+
 // An HTTP+SSE session is its stream, and needs a place for it.
 std::optional<core::Failure> SessionGroups::refusal_of_another() {
   if (parts_.origins.pick() == nullptr) return parts_.origins.refusal();
-  if (is_full() && !reclaim()) {
-    metrics::limit_reached(metrics::Limit::server_sessions);
+  if (!has_session_room()) {
     return core::Failure{EndReason::queue_full, fmt::format("{} has {} sessions already (limits.maxSessions)",
                                                             server_.name, server_.limits.max_sessions)};
   }

@@ -83,8 +83,8 @@ class SessionGroups {
   void leave_closed_origins();
   // The session is freed at the end of the turn. A group with listens or a pending replay gets another one.
   void close_session(SessionGroup& group);
-  // limits.maxSessions is reached.
-  bool is_full() const;
+  // Whether limits.maxSessions permits another session; ends the longest idle one if that makes room.
+  bool has_session_room();
   // It has no session, and no origin has a connection free for one: on_freed() pumps.
   bool awaits_origin(const SessionGroup& group) const;
   // Whether the session is ready for the first waiting call; if not, prepares it.
@@ -145,6 +145,7 @@ class SessionGroups {
   };
   void let_go_family(const std::string& name);
   void reap();
+  bool is_full() const;
 
   // Null: the session has left its group.
   SessionGroup* group_of(const HttpSession& session);

@@ -24,7 +24,7 @@ struct Exchanges final : core::ExchangeApi {
   void notified(core::IncomingMessage&&) override {}
   bool answered(const std::string&, mcp::Message, core::AnswerCame) override { return false; }
   void session_ended(const std::string& session) override { ended.push_back(session); }
-  bool adopt_session(const std::string& session, const core::ScopeState& state) override {
+  core::Adoption adopt_session(const std::string& session, const core::ScopeState& state) override {
     adopted.push_back(session + " " + state.server_session);
     return adopts;
   }
@@ -32,7 +32,7 @@ struct Exchanges final : core::ExchangeApi {
   std::optional<bool> keeps_sessions(const std::string&) const override { return keeps; }
 
   std::optional<bool> keeps = true;
-  bool adopts = true;
+  core::Adoption adopts = core::Adoption::done;
   std::vector<std::string> ended, adopted;
 };
 
@@ -164,8 +164,9 @@ TEST_CASE("a session that is shared is made anew at another replica, for its pri
   CHECK(second.exchanges.adopted.size() == 1);
 
   Replica third("third");
-  third.exchanges.adopts = false;
+  third.exchanges.adopts = core::Adoption::refused;
   CHECK(third.find(shown) == nullptr);
+  CHECK(third.sessions.why_none().status == 404);
   CHECK(third.sessions.table().size() == 0);
 }
 
