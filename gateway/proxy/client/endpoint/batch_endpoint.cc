@@ -103,12 +103,14 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
 std::string BatchEndpoint::hand_in(const core::IncomingMessage& pattern, mcp::Message&& message,
                                    core::AnswerCame came) {
   core::IncomingMessage arrival = one_of(pattern, std::move(message));
-  std::string told;
   const bool is_answer = arrival.message.kind() != mcp::MessageKind::notification;
-  if (is_answer) told = PeerRouter::of_answer(arrival.message.raw(Field::id));
-  if (arrival.from->method == mcp::Method::cancelled) told = PeerRouter::of_cancel(arrival.message);
-  const bool is_judged = !is_answer || came == core::AnswerCame::here;
+  const bool is_cancel = arrival.from->method == mcp::Method::cancelled;
+  // The other replica has judged what it tells.
+  const bool is_judged = came == core::AnswerCame::here || !(is_answer || is_cancel);
   if (is_judged && parts_.exchanges.judge(arrival)) return {};  // it has no answer to carry the refusal
+  std::string told;
+  if (is_answer) told = PeerRouter::of_answer(arrival.message.raw(Field::id));
+  if (is_cancel) told = PeerRouter::of_cancel(arrival.message);
   if (!is_answer) {
     parts_.exchanges.notified(std::move(arrival));
     return told;

@@ -227,7 +227,7 @@ void McpEndpoint::notification(ClientConnection& connection, const std::string& 
   auto era = era_of(message, headers);
   const Session* settles = nullptr;
   PeerRouter::Word word;  // for the other replicas, unless the message is refused
-  std::string told;
+  bool is_word = false;   // of another replica, which has judged it
   Session* unnamed = era ? nullptr : parts_.sessions.find_unnamed(connection, server);
   if (unnamed != nullptr) era = mcp::Era::legacy;
   if (era && *era == mcp::Era::legacy) {
@@ -236,7 +236,7 @@ void McpEndpoint::notification(ClientConnection& connection, const std::string& 
     if (session->shared() != nullptr && arrival.from->method == mcp::Method::initialized) settles = session;
     if (session->shared() != nullptr && arrival.from->method == mcp::Method::cancelled) {
       word = peers_.word(connection);
-      told = PeerRouter::of_cancel(message);
+      is_word = connection.facts().passed_by_peer;
     }
     if (auto refusal = check_legacy_version(headers, session->revision))
       return parts_.refusals.refuse(connection, *refusal);
@@ -250,7 +250,7 @@ void McpEndpoint::notification(ClientConnection& connection, const std::string& 
   }
   const bool placed = era || arrival.from->era == mcp::Era::legacy;
   arrival.message = std::move(message);
-  if (auto denial = parts_.exchanges.judge(arrival))
+  if (auto denial = is_word ? std::nullopt : parts_.exchanges.judge(arrival))
     return parts_.refusals.refuse(connection, denied(std::move(*denial), ToldPolicies::yes));
   if (arrival.from->era == mcp::Era::modern && parts_.router.table().keep_state.count(server) > 0) {
     if (auto name = affinity_of(headers)) arrival.from->affinity = std::move(*name);
@@ -262,7 +262,7 @@ void McpEndpoint::notification(ClientConnection& connection, const std::string& 
         parts_.router.forwarded(connection, arrival.from->upstream, modern ? Mirrored::yes : Mirrored::no);
   }
   if (settles == nullptr) connection.respond(202, {}, {});
-  peers_.tell_others(word, told);
+  if (word) peers_.tell_others(word, PeerRouter::of_cancel(arrival.message));
   if (!placed) return;  // it belongs to no known call or session: accepted, counted, not forwarded
   parts_.exchanges.notified(std::move(arrival));
   if (settles != nullptr) accept_when_settled(connection, *settles);
