@@ -74,12 +74,13 @@ class RemoteCall final : public core::OwnedCall {
       call_server.reply(number, std::move(text));
     });
   }
+  // The server may have become one that cannot be held back, and lets go of a pause all the same.
   bool hold(bool on) override {
-    if (!live() || !can_pause_) return false;
+    if (!live() || (on && !can_pause_)) return false;
     tell([number = number_, on](RemoteCallServer& call_server) {
       on ? call_server.pause(number) : call_server.resume(number);
     });
-    return true;
+    return can_pause_;
   }
   void hand_over(core::CallCallbacks& owner, core::Handover how) override {
     if (!live()) return;

@@ -180,9 +180,12 @@ bool GuardedCall::hold_server() {
   return inner_ && inner_->live() && inner_->hold(paused_ || holding_);
 }
 
+// A caller whose pause is refused does not resume.
 bool GuardedCall::hold(bool on) {
   paused_ = on;
-  return hold_server();
+  const bool done = hold_server();
+  paused_ = on && done;
+  return done;
 }
 
 void GuardedCall::pause_server() {

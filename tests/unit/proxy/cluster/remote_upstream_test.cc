@@ -174,6 +174,24 @@ TEST_CASE("pausing says whether the server could be held back when it was heard 
   call->cancel("done");
 }
 
+TEST_CASE("a call whose pause came too late is resumed although the server could not be held back") {
+  World world;
+  auto call = world.near.start(world.asker);
+  world.serve([](FakeServer& server) {
+    server.last->say(progress(1));
+    server.last->pausable = false;
+  });
+  CHECK(call->pause());
+  world.serve([](FakeServer& server) { server.last->say(progress(2)); });
+  CHECK_FALSE(call->resume());
+  world.serve([](FakeServer& server) {
+    server.last->pausable = true;
+    server.last->say(progress(3));
+    CHECK(server.heard[0]->pauses.back() == false);
+  });
+  call->cancel("done");
+}
+
 TEST_CASE("notifications reach the server, and how it is comes when it says so") {
   World world;
   world.near.upstream->send({}, mcp::Era::modern, progress(9), {});
