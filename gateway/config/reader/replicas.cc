@@ -8,6 +8,7 @@
 #include "config/auth_blocks.h"
 #include "config/reader/section_findings.h"
 #include "config/reader/variables.h"
+#include "foundation/base/own_host.h"
 #include "foundation/base/regular_file.h"
 #include "foundation/net/networks.h"
 #include "foundation/net/tls.h"
@@ -17,6 +18,32 @@ namespace {
 
 constexpr size_t kMaxKeyFile = 64 * 1024;
 constexpr size_t kMaxPeerAuthorities = 1 << 20;
+
+// A connection of a replica begins without a PROXY header. With `trusted` that is right unless the replicas
+// are among the proxies, as far as their addresses are known.
+bool expects_header(const Listen& listen, const Replicas& replicas) {
+  if (listen.proxy_protocol != ProxyProtocol::trusted)
+    return listen.proxy_protocol == ProxyProtocol::required;
+  const auto proxies = net::Networks::parse(listen.trusted_proxies);
+  if (!proxies) return false;
+  const auto is_proxy = [&](const auto& peer) { return proxies->contains(host_of_url(peer.second)); };
+  return std::any_of(replicas.peers.begin(), replicas.peers.end(), is_proxy) ||
+         (!replicas.peers_from.empty() && proxies->contains(replicas.name));
+}
+
+// The URLs of the replicas may lead to any listener.
+void check_proxy_protocol(const Config& config, SectionFindings& findings) {
+  const Replicas& replicas = config.replicas;
+  if (replicas.peers.empty() && replicas.peers_from.empty()) return;
+  const auto is_fit = [&](const FurtherListen& one) { return !expects_header(one.listen, replicas); };
+  if (!expects_header(config.listen, replicas) ||
+      std::any_of(config.listeners.begin(), config.listeners.end(), is_fit))
+    return;
+  findings.add(replicas.peers.empty() ? "peersFrom" : "peers", "bad-value",
+               "replicas send no PROXY header to each other, and listen.proxyProtocol expects one of them",
+               "write proxyProtocol: trusted with no replica in trustedProxies, or give the replicas a "
+               "listener of their own (listeners:)");
+}
 
 }  // namespace
 
@@ -49,6 +76,7 @@ void check_replicas(const Node& root, const LoadOptions& options, LoadResult& re
       }
     });
   }
+  check_proxy_protocol(result.config, findings);
   const auto is_https = [](std::string_view url) { return url.substr(0, 8) == "https://"; };
   const bool any_tls =
       is_https(replicas.peers_from) || std::any_of(replicas.peers.begin(), replicas.peers.end(),

@@ -69,6 +69,28 @@ TEST_CASE("what is wrong with replicas is told where it stands") {
   }
 }
 
+TEST_CASE("a listener that expects a PROXY header of the replicas is told") {
+  KeyFile keys(kKey);
+  const auto found = [&](const std::string& listen, const std::string& peers, const std::string& more = {}) {
+    return findings(load("replicas: { keyFile: " + keys.path + ", name: 10.0.0.1, " + peers +
+                         " }\nlisten: { address: '127.0.0.1:1', trustedProxies: [10.0.0.0/24], " + listen +
+                         " }\n" + more + kServer));
+  };
+  const std::string near = "peers: { b: 'http://10.0.0.2:1' }", far = "peers: { b: 'http://10.0.1.2:1' }";
+  const std::string named = "peers: { b: 'http://replica-b:1' }", from = "peersFrom: 'http://replicas:1'";
+  const std::string at_peers = "bad-value 1:65+5", at_from = "bad-value 1:65+9";
+  CHECK(found("proxyProtocol: required", near) == at_peers);
+  CHECK(found("proxyProtocol: required", far) == at_peers);
+  CHECK(found("proxyProtocol: required", from) == at_from);
+  CHECK(found("proxyProtocol: trusted", near) == at_peers);
+  CHECK(found("proxyProtocol: trusted", from) == at_from);
+  CHECK(found("proxyProtocol: trusted", far).empty());
+  CHECK(found("proxyProtocol: trusted", named).empty());  // its addresses are not known
+  CHECK(found("proxyProtocol: required", "sessionLifetime: 2h").empty());
+  CHECK(found("maxHeadBytes: 16KiB", near).empty());
+  CHECK(found("proxyProtocol: required", near, "listeners: { inner: { address: '127.0.0.1:2' } }\n").empty());
+}
+
 TEST_CASE("conf/replicas.yaml loads without a warning") {
   KeyFile keys(kKey);
   LoadOptions options;
