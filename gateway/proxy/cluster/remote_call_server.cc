@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "proxy/cluster/remote_upstream.h"
 #include "proxy/core/remote_tag.h"
@@ -20,12 +21,19 @@ constexpr size_t kMaxUnderWay = 256 * 1024;
 constexpr size_t kFarTooMuch = 64 * 1024 * 1024;
 // An answer of a session's worker about its client counts this long. Servers ask every 5 s.
 constexpr std::chrono::seconds kAnswerCounts{10};
+// A client that finds a full server makes it ask about this many sessions.
+constexpr size_t kAskedAtOnce = 16;
 
 }  // namespace
 
 RemoteCallServer::RemoteCallServer(net::Loop& loop, core::Upstream& server, std::shared_ptr<void> lease,
                                    size_t caller)
-    : loop_(loop), server_(server), lease_(std::move(lease)), caller_(caller) {}
+    : loop_(loop),
+      server_(server),
+      lease_(std::move(lease)),
+      caller_(caller),
+      ask_later_(
+          loop, [](void* self) { static_cast<RemoteCallServer*>(self)->ask_some(); }, this) {}
 
 RemoteCallServer::~RemoteCallServer() {
   for (auto& [number, one] : calls_) {
@@ -67,7 +75,7 @@ void RemoteCallServer::fail(uint64_t number, core::Failure failure) {
 
 void RemoteCallServer::start(uint64_t number, core::UpstreamRequest request) {
   auto one = std::make_unique<InboundCall>(*this, number);
-  told_presence(request.scope.bridged_session, {});
+  client_came(request.scope);
   request.tag = core::remote_tag(request.tag, caller_);
   auto call = server_.start(std::move(request), *one);
   if (!call) return fail(number, std::move(call.error()));
@@ -129,6 +137,7 @@ void RemoteCallServer::taken(uint64_t number, size_t bytes) {
 void RemoteCallServer::open_scope(const core::Scope& scope) {
   auto& one = scopes_[scope.bridged_session];
   one = std::make_unique<InboundScope>(*this, scope);
+  one->place = ++places_;
   server_.open_scope(scope, *one);
 }
 
@@ -161,20 +170,41 @@ bool RemoteCallServer::InboundScope::is_answer_new() const {
 }
 
 // No answer is older than a message that its client sent later: both come in order.
-std::optional<std::chrono::milliseconds> RemoteCallServer::InboundScope::ask_again(
+std::optional<std::chrono::milliseconds> RemoteCallServer::InboundScope::once(
     std::optional<std::chrono::milliseconds>& told) const {
-  call_server.table_.tell(
+  const auto answer = std::exchange(told, std::nullopt);
+  return is_answer_new() ? answer : std::nullopt;
+}
+
+void RemoteCallServer::InboundScope::ask() const {
+  if (is_asked) return;
+  place = ++call_server.places_;
+  is_asked = call_server.table_.tell(
       [id = scope.bridged_session](RemoteCallTable& table) { table.on_scope_presence(id); });
-  const auto once = std::exchange(told, std::nullopt);
-  return is_answer_new() ? once : std::nullopt;
 }
 
 std::optional<std::chrono::milliseconds> RemoteCallServer::InboundScope::unused_for() const {
-  return ask_again(presence.unused);
+  wants_answer = true;
+  call_server.ask_later_.schedule();
+  return once(presence.unused);
 }
 
 std::optional<std::chrono::milliseconds> RemoteCallServer::InboundScope::abandoned_for() const {
-  return ask_again(presence.abandoned);
+  ask();
+  return once(presence.abandoned);
+}
+
+// Those first whose clients have been silent for longest, then others in turn.
+void RemoteCallServer::ask_some() {
+  std::vector<const InboundScope*> wanted;
+  for (const auto& [id, one] : scopes_) {
+    if (std::exchange(one->wants_answer, false) && !one->is_asked) wanted.push_back(one.get());
+  }
+  const size_t some = std::min(wanted.size(), kAskedAtOnce);
+  std::partial_sort(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(some), wanted.end(),
+                    [](const auto* a, const auto* b) { return a->place < b->place; });
+  for (size_t i = 0; i < some; ++i)
+    wanted[i]->ask();
 }
 
 void RemoteCallServer::told_presence(const std::string& session, const Presence& presence) {
@@ -182,6 +212,14 @@ void RemoteCallServer::told_presence(const std::string& session, const Presence&
   if (found == scopes_.end()) return;
   found->second->presence = presence;
   found->second->told_at = loop_.now();
+  found->second->is_asked = false;
+}
+
+void RemoteCallServer::client_came(const core::Scope& scope) {
+  auto found = scopes_.find(scope.bridged_session);
+  if (found == scopes_.end()) return;
+  found->second->presence = {};
+  found->second->place = ++places_;
 }
 
 void RemoteCallServer::InboundScope::on_scope_reset() {

@@ -59,7 +59,7 @@ class RemoteCallServer {
   void told_presence(const std::string& session, const Presence& presence);
   void send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
             const core::HeaderFields& headers) {
-    told_presence(scope.bridged_session, {});
+    client_came(scope);
     server_.send(scope, client_era, message, headers);
   }
   void wake() { server_.notice(core::UpstreamNotice::wake); }
@@ -94,18 +94,26 @@ class RemoteCallServer {
     void on_scope_reset() override;
     // These are as the session's worker answered the last time it was asked, if that was lately.
     bool is_pinned() const override { return !is_answer_new() || presence.is_pinned; }
-    // These two ask it again. Each answer counts once.
+    // These two ask it again, unused_for() at the end of the turn, if few others want the same. Each answer
+    // counts once.
     std::optional<std::chrono::milliseconds> unused_for() const override;
     std::optional<std::chrono::milliseconds> abandoned_for() const override;
-    std::optional<std::chrono::milliseconds> ask_again(std::optional<std::chrono::milliseconds>& told) const;
+    std::optional<std::chrono::milliseconds> once(std::optional<std::chrono::milliseconds>& told) const;
+    void ask() const;
     bool is_answer_new() const;
 
     RemoteCallServer& call_server;
     const core::Scope scope;
     mutable Presence presence;
+    mutable bool is_asked = false;      // a question is open
+    mutable bool wants_answer = false;  // at the end of the turn
+    mutable uint64_t place = 0;         // in the order of questions, and of messages of clients
     std::chrono::milliseconds told_at{0};
   };
   InboundCall* find(uint64_t number);
+  // Answers are void after a message of the session's client.
+  void client_came(const core::Scope& scope);
+  void ask_some();
   // The call may be on the stack.
   void over(uint64_t number);
   void fail(uint64_t number, core::Failure failure);
@@ -117,6 +125,8 @@ class RemoteCallServer {
   RemoteHandle<RemoteCallTable> table_;
   std::unordered_map<uint64_t, std::unique_ptr<InboundCall>> calls_;
   std::unordered_map<std::string, std::unique_ptr<InboundScope>> scopes_;
+  uint64_t places_ = 0;
+  net::Deferred ask_later_;
 };
 
 }  // namespace lineward::cluster

@@ -1,6 +1,9 @@
 // How much is under way between two workers, and what becomes of it when one side ends.
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <numeric>
 
 #include "proxy/upstream/layers/listen_hub.h"
 #include "unit/proxy/cluster/remote_world.h"
@@ -205,4 +208,49 @@ TEST_CASE(
     CHECK(asked.is_pinned());
     server.close_scope(scope);
   });
+}
+
+TEST_CASE("a session's worker is asked about few clients at once, about each in turn and not twice") {
+  struct Owner final : core::ScopeCallbacks {
+    void on_scope_message(mcp::Message, std::optional<uint64_t>) override {}
+    void on_scope_reset() override {}
+    std::optional<std::chrono::milliseconds> unused_for() const override {
+      ++asked;
+      return std::chrono::milliseconds(80);
+    }
+    mutable int asked = 0;
+  };
+  World world;
+  std::array<Owner, 40> owners;
+  std::vector<core::ScopeCallbacks*> scopes;
+  for (size_t i = 0; i < owners.size(); ++i) {
+    core::Scope scope;
+    scope.bridged_session = "s" + std::to_string(i);
+    world.near.upstream->open_scope(scope, owners[i]);
+    world.far.run([&] { scopes.push_back(world.far.server->scope); });
+  }
+  const auto asked = [&] {
+    return std::accumulate(owners.begin(), owners.end(), 0,
+                           [](int sum, const Owner& one) { return sum + one.asked; });
+  };
+  // A newcomer looks at all of them. Returns how many answers it had.
+  const auto look = [&](int times) {
+    int had = 0;
+    world.far.run([&] {
+      for (int i = 0; i < times; ++i)
+        had += static_cast<int>(std::count_if(scopes.begin(), scopes.end(),
+                                              [](auto* one) { return one->unused_for().has_value(); }));
+    });
+    for (int i = 0; i < 5; ++i)  // the question is asked at the end of a turn, and answered in others
+      world.near.listen();
+    return had;
+  };
+  CHECK(look(100) == 0);
+  CHECK(asked() == 16);
+  CHECK(look(1) == 16);
+  CHECK(asked() == 32);
+  CHECK(look(1) == 16);
+  CHECK(asked() == 48);
+  CHECK(std::all_of(owners.begin(), owners.end(), [](const Owner& one) { return one.asked >= 1; }));
+  CHECK(std::none_of(owners.begin(), owners.end(), [](const Owner& one) { return one.asked > 2; }));
 }
