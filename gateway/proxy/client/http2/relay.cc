@@ -61,11 +61,15 @@ void Relay::on_data(std::string_view bytes) {
   if (stream_ != nullptr && stream_->body.size() > kMostQueued) socket_->pause_reading();
 }
 
-void Relay::on_end(int) {
+// An error says that bytes of the request were not read: the other worker has closed an idle connection, and
+// its client may send the request again.
+void Relay::on_end(int error) {
   Http2Stream* stream = std::exchange(stream_, nullptr);
   // A whole answer may still be on its way to the client.
   if (stream != nullptr && stream->body.complete) {
     stream->end = nullptr;
+  } else if (stream != nullptr && error != 0 && !stream->answering) {
+    connection_.refuse(*stream);
   } else if (stream != nullptr) {
     connection_.reset(*stream);
   }
