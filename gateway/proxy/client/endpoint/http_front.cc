@@ -34,7 +34,10 @@ HttpFront::HttpFront(net::Loop& loop, const config::Listen& config, PathTable pa
       metadata_(std::make_unique<ResourceMetadataEndpoint>(config, listener_, router_, refusals_)),
       sse_(parts(loop, exchanges)),
       mcp_(parts(loop, exchanges), peers_),
-      session_endpoint_(parts(loop, exchanges), gate_) {}
+      session_endpoint_(parts(loop, exchanges), gate_) {
+  connections_.use_replicas(
+      [this](std::string_view peer) { return links_.peers && links_.peers->is_at(peer); });
+}
 
 EndpointParts HttpFront::parts(net::Loop& loop, core::ExchangeApi& exchanges) {
   return {loop, config_, router_, exchanges, refusals_, sessions_, starter_};

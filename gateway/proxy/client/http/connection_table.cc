@@ -87,7 +87,8 @@ void ConnectionTable::accept(std::unique_ptr<net::ByteStream> stream, std::strin
 
 // A proxy has the connections of many clients.
 size_t ConnectionTable::most_of_address(std::string_view peer) const {
-  return proxies_.trusts(peer) ? SIZE_MAX : config::connections_of_address(config_);
+  const bool has_many = proxies_.trusts(peer) || (is_replica_ && is_replica_(peer));
+  return has_many ? SIZE_MAX : config::connections_of_address(config_);
 }
 
 // Counted each, logged at powers of two: a flood must not become a flood of log lines.

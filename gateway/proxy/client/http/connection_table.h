@@ -40,6 +40,10 @@ class ConnectionTable final : private Http2Owner {
 
   // The TLS of connections that are accepted from here on.
   void use_tls(std::shared_ptr<const net::CurrentTls> tls) { tls_ = std::move(tls); }
+  // Connections from there are a replica's, which has those of many clients.
+  void use_replicas(std::function<bool(std::string_view peer)> is_replica) {
+    is_replica_ = std::move(is_replica);
+  }
   TrustedProxies& proxies() { return proxies_; }
   const TrustedProxies& proxies() const { return proxies_; }
   // Called by the listener. A connection over the limit is closed at once, unless another one has been idle
@@ -104,6 +108,7 @@ class ConnectionTable final : private Http2Owner {
   HandOn hand_on_;
   std::shared_ptr<const net::CurrentTls> tls_;
   TrustedProxies proxies_;
+  std::function<bool(std::string_view peer)> is_replica_;  // null: none is
   std::unordered_map<const AwaitedHeader*, std::unique_ptr<AwaitedHeader>> awaited_;
   std::unordered_map<const ClientConnection*, std::unique_ptr<ClientConnection>> connections_;
   std::unordered_map<const Http2Connection*, std::unique_ptr<Http2Connection>> http2_;

@@ -103,8 +103,10 @@ Result<std::shared_ptr<PeerLinks>> PeerLinks::make(net::Loop& loop, PeerOptions 
     if (!context) return fail("replicas.caFile: " + context.error().text);
     links->tls_ = std::move(*context);
   }
-  for (const auto& [name, url] : urls)
+  for (const auto& [name, url] : urls) {
     links->peers_[name] = links->make_peer(url, std::nullopt);
+    links->addresses_.insert(replica_name_of(url.host));
+  }
   if (!given.from.empty()) {
     net::ResolverOptions how;
     how.young = milliseconds(0);
@@ -145,6 +147,11 @@ std::vector<std::string> PeerLinks::names() const {
   for (const auto& entry : peers_)
     out.push_back(entry.first);
   return out;
+}
+
+bool PeerLinks::is_at(std::string_view address) const {
+  const std::string name = replica_name_of(address);
+  return !name.empty() && (resolver_ ? peers_.count(name) > 0 : addresses_.count(name) > 0);
 }
 
 std::string PeerLinks::tagged(const std::string& tag) const {

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -118,6 +119,9 @@ class PeerLinks {
   bool knows(const std::string& peer) const;
   // The peers that are known now.
   std::vector<std::string> names() const;
+  // Whether a connection from there is a peer's, as far as the peers' addresses are known without a look-up.
+  // Another process of that machine may have made it.
+  bool is_at(std::string_view address) const;
   // The peer with this replica_tag(); empty: none.
   std::string tagged(const std::string& tag) const;
   // knows() has said yes. The listener is never called before this returns. This must outlive the transfer.
@@ -140,6 +144,7 @@ class PeerLinks {
   const PeerOptions options_;
   std::shared_ptr<net::TlsContext> tls_;  // null: no URL is https://
   std::map<std::string, std::shared_ptr<Peer>> peers_;
+  std::set<std::string> addresses_;  // of those with an address in their URL
   // With `from`:
   HttpUrl from_;
   std::unique_ptr<net::Resolver> resolver_;  // null: without

@@ -122,6 +122,8 @@ TEST_CASE("replicas are found by the addresses of a name, and follow it") {
   CHECK(loop.now() - since >= milliseconds(900));
   CHECK((*links)->names() == std::vector<std::string>{"127.0.0.1", "127.0.0.8"});
   CHECK((*links)->tagged(replica_tag("127.0.0.8")) == "127.0.0.8");
+  CHECK((*links)->is_at("127.0.0.8:4711"));
+  CHECK_FALSE((*links)->is_at("127.0.0.7:4711"));
   // Without an answer they stay; one that has left is unknown once the name says so.
   use({});
   REQUIRE(net::wait_for(
@@ -189,6 +191,21 @@ TEST_CASE("a request waits for a slow look-up for a limited time, and only while
     gate->open = true;
   }
   gate->changed.notify_all();
+  net::turn(loop);
+}
+
+TEST_CASE("a replica with an address in its URL is known by that address") {
+  net::Loop loop;
+  PeerOptions options;
+  options.peers = {
+      {"a", "http://10.0.0.7:8000"}, {"b", "http://[fd00::1]:8000"}, {"c", "http://replica-c:1"}};
+  auto links = PeerLinks::make(loop, options);
+  REQUIRE(links);
+  CHECK((*links)->is_at("10.0.0.7:4711"));
+  CHECK((*links)->is_at("[fd00::1]:4711"));
+  CHECK_FALSE((*links)->is_at("10.0.0.8:4711"));
+  CHECK_FALSE((*links)->is_at("unix"));
+  links->reset();
   net::turn(loop);
 }
 
