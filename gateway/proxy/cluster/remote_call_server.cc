@@ -194,7 +194,7 @@ std::optional<std::chrono::milliseconds> RemoteCallServer::InboundScope::abandon
   return once(presence.abandoned);
 }
 
-// Those first whose clients have been silent for longest, then others in turn.
+// Sessions with the longest silence of their clients come first, and then the others in turn.
 void RemoteCallServer::ask_some() {
   std::vector<const InboundScope*> wanted;
   for (const auto& [id, one] : scopes_) {

@@ -24,7 +24,7 @@ struct ScopeState {
   std::optional<uint64_t> authorization;
 };
 
-// What became of a session that another replica shared. `full`: limits.maxSessions is reached.
+// The outcome for a session that another replica shared. `full`: limits.maxSessions is reached.
 enum class Adoption : uint8_t { done, refused, full };
 
 // A shared session does not end here: forgetting it sends nothing to the server. The server's stream outside

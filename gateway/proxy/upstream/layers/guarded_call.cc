@@ -180,7 +180,7 @@ bool GuardedCall::hold_server() {
   return inner_ && inner_->live() && inner_->hold(paused_ || holding_);
 }
 
-// A caller whose pause is refused does not resume.
+// After a refused pause the caller does not resume.
 bool GuardedCall::hold(bool on) {
   paused_ = on;
   const bool done = hold_server();

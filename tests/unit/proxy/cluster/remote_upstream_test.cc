@@ -174,7 +174,7 @@ TEST_CASE("pausing says whether the server could be held back when it was heard 
   call->cancel("done");
 }
 
-TEST_CASE("a call whose pause came too late is resumed although the server could not be held back") {
+TEST_CASE("a call is resumed after a pause that came too late to hold its server back") {
   World world;
   auto call = world.near.start(world.asker);
   world.serve([](FakeServer& server) {

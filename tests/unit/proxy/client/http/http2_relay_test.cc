@@ -104,13 +104,13 @@ struct RelayWorld final : http2::SessionEvents, Http2Owner {
 
 }  // namespace
 
-TEST_CASE("a stream whose other worker closed its relay without reading the request may be sent again") {
+TEST_CASE("a stream may be sent again if another worker closed its relay and did not read the request") {
   RelayWorld world;
   world.move();
   CHECK(world.ask_and_close(false) == NGHTTP2_REFUSED_STREAM);
 }
 
-TEST_CASE("a stream whose other worker read the request and closed its relay may not be sent again") {
+TEST_CASE("a stream may not be sent again if another worker read the request and closed its relay") {
   RelayWorld world;
   world.move();
   CHECK(world.ask_and_close(true) == NGHTTP2_INTERNAL_ERROR);
