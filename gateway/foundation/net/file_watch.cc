@@ -15,8 +15,7 @@ namespace {
 
 constexpr milliseconds kPoll{2000};
 constexpr milliseconds kSettle{200};
-// Of a directory: an include has no more entries, and files of its names, than these
-// (config/reader/include.h).
+// An include (config/reader/include.h) refuses a directory with more entries, and more files of its names.
 constexpr size_t kMostEntries = 10'000, kMostFiles = 1000;
 
 std::string identity_of(const std::string& path) {
@@ -32,7 +31,7 @@ std::string signature_of(const std::string& path) {
                      status.st_mtim.tv_nsec);
 }
 
-// Those of a directory's files, one a line. Their order in the directory may change with any other file.
+// Sorted by name, since the order in the directory may change with any other file.
 std::string signature_of_files(const std::string& directory, const FileWatch::Names& names) {
   DIR* open = opendir(directory.c_str());
   if (open == nullptr) return "none";

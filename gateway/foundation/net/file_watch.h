@@ -19,7 +19,7 @@ namespace lineward::net {
 class FileWatch {
  public:
   using Signature = std::string;  // from stat(); empty: no such file
-  // Of file names. It is copied, and called on other threads.
+  // Selects files. It is copied, and called on other threads.
   using Names = std::function<bool(std::string_view name)>;
 
   FileWatch(Loop& loop, const std::string& path, std::function<void()> changed)

@@ -15,9 +15,10 @@ namespace {
 
 struct FakeScopes final : core::PortableScopes {
   std::optional<core::ScopeState> share_scope(const core::Scope&) override { return std::nullopt; }
-  bool adopt_scope(const core::Scope& scope, core::ScopeCallbacks&, const core::ScopeState& state) override {
+  core::Adoption adopt_scope(const core::Scope& scope, core::ScopeCallbacks&,
+                             const core::ScopeState& state) override {
     seen.push_back("adopt " + scope.principal + " " + state.server_session);
-    return adopts;
+    return outcome;
   }
   void open_stream(const core::Scope&, const core::HeaderFields&) override {
     seen.emplace_back("open stream");
@@ -25,7 +26,7 @@ struct FakeScopes final : core::PortableScopes {
   void close_stream(const core::Scope&) override { seen.emplace_back("close stream"); }
   void when_settled(const core::Scope&, std::function<void()> done) override { done(); }
   void leave_scope(const core::Scope&) override { seen.emplace_back("leave"); }
-  bool adopts = true;
+  core::Adoption outcome = core::Adoption::done;
   std::vector<std::string> seen;
 };
 
@@ -78,10 +79,10 @@ struct World {
 
 TEST_CASE("a session of another replica is taken over, followed, and left") {
   World world;
-  REQUIRE(world.links.adopt(world.id, world.state));
+  REQUIRE(world.links.adopt(world.id, world.state) == core::Adoption::done);
   CHECK(world.sessions.find(world.id)->revision == "2025-11-25");
   CHECK(world.links.count_of(world.server) == 1);
-  CHECK_FALSE(world.links.adopt(world.id, world.state));  // it is here already
+  CHECK(world.links.adopt(world.id, world.state) == core::Adoption::refused);  // it is here already
   world.links.stream_opened(world.id, {});
   world.links.stream_closed(world.id);
   bool settled = false;
@@ -103,13 +104,17 @@ TEST_CASE("a session of another replica is taken over, followed, and left") {
 
 TEST_CASE("a session that the server cannot continue here is not taken over") {
   World world;
+  core::Adoption expected = core::Adoption::refused;
   SECTION("it refuses") {
-    world.scopes.adopts = false;
+    world.scopes.outcome = core::Adoption::refused;
+  }
+  SECTION("it has no room") {
+    expected = world.scopes.outcome = core::Adoption::full;
   }
   SECTION("its sessions are local") {
     world.server.offered.portable = nullptr;
   }
-  CHECK_FALSE(world.links.adopt(world.id, world.state));
+  CHECK(world.links.adopt(world.id, world.state) == expected);
   CHECK(world.links.count_of(world.server) == 0);
-  CHECK_FALSE(world.links.adopt("unknown", world.state));
+  CHECK(world.links.adopt("unknown", world.state) == core::Adoption::refused);
 }
