@@ -66,7 +66,8 @@ struct ReloadControls {
   // Reads the configuration again. `by`: the requester, for the log.
   std::function<ReloadReport(bool dry_run, std::string_view by)> reload;
   std::function<const ReloadCounts&()> counts;
-  // `force`: a restart does not wait for calls. Lasts until the opposite request, or until Lineward ends.
+  // `force`: a restart does not wait for calls. Lasts until the opposite request, a reload
+  // that removes the server, or until Lineward ends.
   std::function<ServerActed(const std::string& server, ServerAct act, bool force)> act;
   // Whether it was stopped or drained by act().
   std::function<bool(const std::string& server)> is_held;

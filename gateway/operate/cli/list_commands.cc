@@ -33,7 +33,7 @@ constexpr const char* kServerFooter =
     "  restart    starts it anew; the old version ends after its last call, with --force at once\n"
     "  start      puts it back into service\n"
     "With --origin HOST:PORT, drain and start affect one of its urls.\n"
-    "A stopped server stays stopped until it is started, or the gateway ends.\n"
+    "A stopped server stays stopped until it is started, a reload removes it, or the gateway ends.\n"
     "\n"
     "These commands change the servers of the configuration. They write only lineward-servers.yaml,\n"
     "a file that the configuration has to include:\n"
