@@ -85,6 +85,8 @@ class Inspector extends Client {
 
 /** The same in the revision of 2026-07-28, or the one before where the server lacks it. */
 class InspectorAuto extends Inspector {
+  static isNewer = true;
+
   args(method, more) {
     return [...super.args(method, more), '--protocol-era', 'auto'];
   }

@@ -52,12 +52,15 @@ function failed(value) {
 // Members of 2026-07-28 that the aggregate adds to results, for clients of each revision.
 const ADDED = ['resultType', 'ttlMs', 'cacheScope', 'io.modelcontextprotocol/serverInfo'];
 
-/** The value without them, and without a _meta that held nothing else. */
-function withoutAdded(value) {
-  if (Array.isArray(value)) return value.map(withoutAdded);
+// And one of 2025-11-25 that clients of 2026-07-28 do not get.
+const LEFT_OUT = [...ADDED, 'execution'];
+
+/** The value without these members, and without a _meta that held nothing else. */
+function without(value, members) {
+  if (Array.isArray(value)) return value.map((one) => without(one, members));
   if (!value || typeof value !== 'object') return value;
-  const entries = Object.entries(value).filter(([key]) => !ADDED.includes(key));
-  const clean = entries.map(([key, one]) => [key, withoutAdded(one)]);
+  const entries = Object.entries(value).filter(([key]) => !members.includes(key));
+  const clean = entries.map(([key, one]) => [key, without(one, members)]);
   return Object.fromEntries(clean.filter(([key, one]) => key !== '_meta' || Object.keys(one ?? {}).length));
 }
 
@@ -80,7 +83,7 @@ function judge(before, after) {
 }
 
 /** Mark and differences of one operation of a cell. */
-function judgeOperation({ direct, through, road }, operation) {
+function judgeOperation({ direct, through, road, isNewer }, operation) {
   const [before, after] = [direct?.[operation], through[operation]];
   // A start or an end in order leaves no value.
   if (operation === 'start' || operation === 'the end') {
@@ -93,10 +96,12 @@ function judgeOperation({ direct, through, road }, operation) {
   if (road.prefix && operation === 'connect') {
     return { mark: !failed(before) && failed(after) ? '!' : '=', lines: [short(after)] };
   }
-  return road.prefix ? judge(withoutAdded(before), withoutAdded(after)) : judge(before, after);
+  const members = isNewer ? LEFT_OUT : road.prefix ? ADDED : [];
+  return members.length ? judge(without(before, members), without(after, members)) : judge(before, after);
 }
 
-/** { operation, mark: '=' | '+' | '!', lines } for each operation of a cell; direct is absent where the two cannot talk directly. */
+// { operation, mark: '=' | '+' | '!', lines } for each operation of a cell. `direct` is absent where the two cannot talk directly. With
+// `isNewer` the client may speak 2026-07-28 with Lineward, and the server's revision directly.
 export function compareCell(cell) {
   const operations = new Set([...Object.keys(cell.direct ?? {}), ...Object.keys(cell.through)]);
   return [...operations].map((operation) => ({ operation, ...judgeOperation(cell, operation) }));

@@ -106,7 +106,7 @@ function judgeCell(cell, lines) {
   if (direct && !usable(direct) && !usable(cell.through.values)) return NEITHER;
   const marks = new Set();
   const better = [];
-  const compare = (before) => compareCell({ direct: before, through: cell.through.values, road: cell.road });
+  const compare = (before) => compareCell({ direct: before, through: cell.through.values, road: cell.road, isNewer: cell.Client.isNewer });
   const asOther = cell.directs.flatMap(({ values }) => compare(values)).filter(({ mark }) => mark === '=');
   const also = new Set(asOther.map(({ operation }) => operation));
   for (const { operation, mark: first, lines: found } of compare(direct)) {
