@@ -109,7 +109,7 @@ proxies: test-deps  ## The table of docs/proxies.md, measured with Debian's and 
 bench: test-deps  ## Side by side with other gateways (BENCH_CALLS=1000000); table, JSON and SVG in benchmarks/out
 	@benchmarks/run.sh
 
-bench-check:  ## Instructions per call of fourteen paths beside benchmarks/instructions.json; 3 % more fails (ARGS="--only dense")
+bench-check:  ## Instructions per call of thirteen paths beside benchmarks/instructions.json; 3 % more fails (ARGS="--only dense")
 	@conf/scripts/deps.sh build bench-check
 	@JOBS=$(JOBS) benchmarks/check.sh $(ARGS)
 

@@ -18,16 +18,18 @@ process.on('exit', () => {
 });
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.once(signal, () => process.exit(2));
 
+const journalIn = (folder) => join(folder, 'cancelled');
 const SESSIONS = 100; // one process for each legacy session, and some to spare
 
 /** The configuration that the command line cannot express: more processes than the default allows. */
 function linewardConfig({ folder, server, port, isolation, level }) {
   const [command, ...args] = server.command;
   const path = join(folder, 'lineward.json');
+  const env = { BENCH_CANCEL_FILE: journalIn(folder), NODE_ENV: 'production' }; // servers inherit few variables
   const config = {
     listen: { address: `127.0.0.1:${port}` },
     log: { level },
-    mcpServers: { [server.name]: { command, args, isolation, instances: SESSIONS } },
+    mcpServers: { [server.name]: { command, args, env, isolation, instances: SESSIONS } },
   };
   writeFileSync(path, JSON.stringify(config));
   return path;
@@ -110,7 +112,7 @@ export const answers = (port) =>
 /** Starts one; stop() ends it and waits for its end. */
 export async function start(front, options) {
   const folder = mkdtempSync(join(tmpdir(), 'lineward-bench-'));
-  const journal = join(folder, 'cancelled');
+  const journal = journalIn(folder);
   const port = await freePort();
   const [command, ...args] = front.command({ ...options, port, folder }).map(String);
   if (!existsSync(command)) throw new Error(`${command} is missing`);

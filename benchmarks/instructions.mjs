@@ -65,7 +65,6 @@ const ROADS = [
   { name: 'HTTP servers as one', calls: [1000, 5000], origins: [1, 1], load: ['--names', 's0__echo'] },
   { name: 'HTTP servers as one, two workers', calls: [1000, 5000], origins: [1, 1], load: ['--names', 's0__echo'], workers: 2 },
   { name: 'stdio servers as one', calls: [1000, 5000], servers: 2, load: ['--names', 's0__echo,s1__echo'], clients: 2 },
-  { name: 'stdio servers as one, two workers', calls: [1000, 5000], servers: 2, load: ['--names', 's0__echo,s1__echo'], clients: 2, workers: 2 },
   { name: 'event to 100 listeners', calls: [10, 60], listeners: 100 },
 ];
 

@@ -77,6 +77,7 @@ async function cell(front, server, era) {
     if (long) out.long = await load({ clients: 64, calls: LONG, seconds: Math.ceil(LONG / 1000) });
     if (front.cancels === false) return out;
     out.cancel = await measure('bench-cancel', [running.port, era, running.journal, CANCELS]);
+    if (!front.peer && !out.cancel.cancels) out.errors.push(`${front.name}: no cancel reached the server`);
   } finally {
     await running.stop();
   }
