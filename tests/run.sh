@@ -224,7 +224,7 @@ roads_suite() { cells_suite roads "every promise on every road" tests/e2e/roads.
 threads_build() {  # DIR [quick]
   local more=(-DLINEWARD_COVERAGE=ON "$(werror c++)")
   [ "${2:-}" != quick ] || {
-    more=("-DLINEWARD_UNIT_MODULES=foundation/net;foundation/process;proxy/core;plugins/auth;plugins/rate_limit;plugins/tools;proxy/client/http;proxy/client/session;proxy/client/endpoint;proxy/upstream/http;proxy/upstream/stdio;proxy/upstream/shared;proxy/upstream/layers;proxy/cluster;proxy/exchange;operate/admin" -DLINEWARD_WERROR=OFF)
+    more=("-DLINEWARD_UNIT_MODULES=foundation/base;foundation/net;foundation/process;proxy/core;plugins/auth;plugins/rate_limit;plugins/tools;proxy/client/http;proxy/client/session;proxy/client/endpoint;proxy/upstream/http;proxy/upstream/stdio;proxy/upstream/shared;proxy/upstream/layers;proxy/cluster;proxy/aggregate;proxy/exchange;operate/admin" -DLINEWARD_WERROR=OFF)
     local -x CC=clang CXX=clang++  # in two thirds of the time
   }
   conf/scripts/configure.sh "$1" -DCMAKE_BUILD_TYPE=Debug -DLINEWARD_TESTS=ON -DLINEWARD_SANITIZE=thread "${more[@]}" &&
