@@ -69,7 +69,8 @@ async function protectedServer(t, { lifetime = 3600, wrongIssuer = false, noChal
       return json(response, 401, {}, noChallenge ? {} : { 'www-authenticate': `Bearer ${metadata}` });
     }
     if (wantScope && body.includes('"tools/call"') && !valid.get(token).includes(wantScope)) {
-      return json(response, 403, {}, { 'www-authenticate': `Bearer error="insufficient_scope", scope="${wantScope}"` });
+      const scope = wantScope === 'other each time' ? `read:${told.requests}` : wantScope;
+      return json(response, 403, {}, { 'www-authenticate': `Bearer error="insufficient_scope", scope="${scope}"` });
     }
     const { id, method } = JSON.parse(body);
     const result = {
@@ -149,6 +150,16 @@ test('a scope that is not granted is the affair of its call alone', async (t) =>
     assert.deepEqual((await post(target, 'tools/list')).result?.tools, []);
   }
   assert.deepEqual(server.told.tokens.map(({ scope }) => scope), ['basic', 'basic admin']);
+});
+
+test('scopes that differ with each call, and are not granted, cost the others no token', async (t) => {
+  const server = await protectedServer(t, { wantScope: 'other each time', grants: (scope) => scope === 'basic' });
+  const target = await gateway(t, server);
+  for (let i = 0; i < 5; ++i) {
+    assert.match((await call(target)).error.message, /403/, `call ${i}`);
+    assert.deepEqual((await post(target, 'tools/list')).result?.tools, []);
+  }
+  assert.ok(server.told.tokens.length <= 3, `${server.told.tokens.length} tokens`);
 });
 
 test('a server that refuses one call with 401 costs the others no token', async (t) => {

@@ -83,7 +83,7 @@ bool OauthClient::refused(const std::string& used, const http::ResponseInfo& inf
 
 // Additional scopes are requested once; a configured set of scopes is never extended.
 bool OauthClient::may_ask_for(const std::string& more, const std::string& all) const {
-  if (!credentials_.scope.empty() || all.size() > kMaxScopes) return false;
+  if (!credentials_.scope.empty() || all.size() > kMaxScopes || loop_.now() < next_scopes_) return false;
   const std::string known = loop_.now() < refused_until_ ? union_of_scopes(scope_, refused_scope_) : scope_;
   return union_of_scopes(known, more) != known;
 }
@@ -198,8 +198,10 @@ void OauthClient::failed(std::string why) {
 // The request that asked for more gets the server's 403.
 void OauthClient::keep_before(const std::string& why) {
   log::write(log::Level::warn, "upstream.token", {{"upstream", server_.name}, {"why", why}});
-  refused_scope_ = scope_;
+  const bool adds = loop_.now() < refused_until_ && refused_scope_.size() <= kMaxScopes;
+  refused_scope_ = adds ? union_of_scopes(refused_scope_, scope_) : scope_;
   refused_until_ = loop_.now() + kScopePause;
+  next_scopes_ = loop_.now() + kRefusalPause;  // each call may name another scope
   authorization_ = std::move(before_->authorization);
   scope_ = challenge_.scope = std::move(before_->scope);
   renew_at_ = before_->renew_at;

@@ -64,6 +64,7 @@ class OauthClient final : public RequestCredentials {
   std::optional<Before> before_;
   std::string refused_scope_;  // not granted, until refused_until_
   std::chrono::milliseconds refused_until_{0};
+  std::chrono::milliseconds next_scopes_{0};  // after a refusal
   std::chrono::milliseconds next_after_refusal_{0};
   std::chrono::milliseconds renew_at_{0};
   std::chrono::milliseconds expires_at_{0};
