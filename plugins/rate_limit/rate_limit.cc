@@ -37,7 +37,7 @@ constexpr plugin::MetricRow kMetrics[] = {
     {"lineward_rate_limit_redis_up", "gauge", "key", "Whether the shared Redis answers.", true},
     {"lineward_rate_limit_redis_failures_total", "counter", "key",
      "Questions that Redis refused or did not answer in time."},
-    {"lineward_rate_limit_fallback_total", "counter", "key", "Requests that were judged by redis.onError."},
+    {"lineward_rate_limit_fallback_total", "counter", "key", "Messages that were judged by redis.onError."},
 };
 
 constexpr size_t kMaxOver = 4096;
