@@ -144,6 +144,7 @@ ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits
       has_moved_(true),
       is_stream_(moved.is_stream),
       is_secure_(moved.is_secure),
+      passed_port_(moved.local_port),
       preface_(kOtherBytes),
       pump_later_(
           loop, [](void* self) { static_cast<ClientConnection*>(self)->pump(); }, this) {
@@ -156,6 +157,7 @@ ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits
 
 std::optional<MovedConnection> ClientConnection::move_away() {
   std::unique_ptr<net::TlsSession> session;
+  const uint16_t port = is_stream_ ? local_port() : 0;
   const int socket = stream_->detach(&session);
   if (socket < 0) return std::nullopt;
   loop_.retire(std::move(stream_));
@@ -166,6 +168,7 @@ std::optional<MovedConnection> ClientConnection::move_away() {
   if (is_stream_) moved.certificate = std::move(certificate_);
   moved.is_stream = is_stream_;
   moved.is_secure = is_secure_;
+  moved.local_port = port;
   return moved;
 }
 

@@ -171,7 +171,7 @@ class ClientConnection final : private net::StreamCallbacks {
   ClientCertificate* certificate() const { return certificate_.get(); }
   // There is no proxy in between (proxy/client/http/proxy_signs.h).
   bool is_direct() const {
-    return stream_ && !sharing_.is_by_proxy() && comes_directly(peer_, head(), stream_->local_port());
+    return stream_ && !sharing_.is_by_proxy() && comes_directly(peer_, head(), local_port());
   }
   bool busy() const { return busy_; }
   // No request is in progress, and another one may come.
@@ -223,6 +223,7 @@ class ClientConnection final : private net::StreamCallbacks {
   void watch_writes();
   void note_client_end();
   void close();
+  uint16_t local_port() const { return passed_port_ != 0 ? passed_port_ : stream_->local_port(); }
 
   net::Loop& loop_;
   const config::Listen& limits_;
@@ -258,6 +259,7 @@ class ClientConnection final : private net::StreamCallbacks {
   bool has_head_ = false;   // of a request that has not begun: another worker may own it
   bool has_moved_ = false;  // for that request
   bool is_stream_ = false, is_secure_ = false;
+  uint16_t passed_port_ = 0;  // the local port of a stream that another worker passed here; 0: it passed none
   // Bytes that came, if they are the first ones of HTTP/2; kOtherBytes: they are not.
   static constexpr uint8_t kOtherBytes = 255;
   uint8_t preface_ = 0;

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -34,7 +35,8 @@ struct MovedConnection {
         end(std::move(other.end)),
         certificate(std::move(other.certificate)),
         is_stream(other.is_stream),
-        is_secure(other.is_secure) {}
+        is_secure(other.is_secure),
+        local_port(other.local_port) {}
   MovedConnection& operator=(MovedConnection&&) = delete;
   // Closes the socket unless a worker has taken it.
   ~MovedConnection() {
@@ -48,10 +50,11 @@ struct MovedConnection {
   std::string peer;
   Sharing sharing;  // covers all its requests, on any worker
   core::ConnectionEndPtr end;
-  // Set for a stream of HTTP/2: its connection keeps the TLS session.
+  // Set for a stream of HTTP/2: its connection keeps the TLS session and the socket.
   std::unique_ptr<ClientCertificate> certificate;
   bool is_stream = false;
   bool is_secure = false;
+  uint16_t local_port = 0;
 };
 
 // The same for a connection that was just accepted, and goes to the worker with the fewest.
