@@ -143,7 +143,8 @@ void Gateway::start(const Setup& setup) {
     }
   }
   run_.record(name_, ' ', "start: " + join(argv, " "));
-  child_ = start_process(argv, {"LW_WIRE_TAG=" + run_.tag()}, setup.stdio);
+  child_ = start_process(argv, {"LW_WIRE_TAG=" + run_.tag()}, setup.stdio,
+                         setup.keep_workers ? "LINEWARD_WORKERS" : "");
   if (setup.stdio) {
     stdio_ = {child_.in, child_.out};
     child_.in = child_.out = -1;

@@ -28,7 +28,8 @@ class Gateway {
   struct Setup {
     std::vector<std::string> args, upstream;
     std::string conf;
-    bool stdio = false;  // `lineward stdio` instead of `lineward run`
+    bool stdio = false;         // `lineward stdio` instead of `lineward run`
+    bool keep_workers = false;  // LINEWARD_WORKERS does not reach it
   };
 
   Gateway(Run& run, std::string name, const GatewayProgram& program);

@@ -176,6 +176,7 @@ void Interpreter::start_gateway(Gateway& gateway, const Command& command) {
   Gateway::Setup setup;
   setup.args = split_words(option(command, "args"));
   setup.stdio = command.flag("stdio");
+  setup.keep_workers = command.option("keep-workers") != nullptr;
   if (const Word* conf = command.option("conf")) setup.conf = dedent(expand(*conf));
   if (const Word* behind = command.option("upstream")) {
     auto line_of = run_.get(behind->text + ".command");

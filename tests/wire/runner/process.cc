@@ -46,15 +46,17 @@ std::optional<Frame> cut_frame(std::string& buffer) {
 }
 
 Child start_process(const std::vector<std::string>& argv, const std::vector<std::string>& extra_env,
-                    bool pipe_in) {
+                    bool pipe_in, std::string_view withheld) {
   // Everything that allocates happens before fork: other threads may hold locks.
   std::vector<char*> args, env;
   args.reserve(argv.size() + 1);
   for (const auto& a : argv)
     args.push_back(const_cast<char*>(a.c_str()));
   args.push_back(nullptr);
-  for (char** e = environ; *e; ++e)
-    env.push_back(*e);
+  for (char** e = environ; *e; ++e) {
+    const std::string_view one = *e;
+    if (withheld.empty() || one.substr(0, one.find('=')) != withheld) env.push_back(*e);
+  }
   for (const auto& e : extra_env)
     env.push_back(const_cast<char*>(e.c_str()));
   env.push_back(nullptr);

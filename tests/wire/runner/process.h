@@ -47,9 +47,10 @@ struct Child {
   int out = -1, err = -1;  // read ends of its stdout and stderr
   int in = -1;             // write end of its stdin, where that is a pipe
 };
-// stdin is /dev/null or a pipe; dies with the calling thread. Throws std::runtime_error.
+// stdin is /dev/null or a pipe; dies with the calling thread. `withheld` is a variable of this process that
+// it does not get. Throws std::runtime_error.
 Child start_process(const std::vector<std::string>& argv, const std::vector<std::string>& extra_env,
-                    bool pipe_in = false);
+                    bool pipe_in = false, std::string_view withheld = {});
 
 std::string describe_process(pid_t pid);
 // Processes, except this one and zombies, with `tag` in their arguments or environment.

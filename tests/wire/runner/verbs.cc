@@ -55,16 +55,18 @@ const std::vector<VerbSpec>& verb_table() {
        "close_notify), -tls-cert FILE: with the client certificate and key in this PEM file",
        1, 1, "start run wait tls", "connect from first stdio tls-cert", BlockOf::client},
       {top, "gateway",
-       "NAME [-upstream U | -conf { YAML }] [-args WORDS] [-stdio] -start, then -signal/-kill/…",
+       "NAME [-upstream U | -conf { YAML }] [-args WORDS] [-stdio] [-keep-workers REASON] -start, then "
+       "-signal/-kill/…",
        "the binary under test; -stdio: as the stdio server of a client. -upstream U gives it U's command "
        "line or URL, -conf a configuration file, -args more "
-       "flags. "
+       "flags; -keep-workers: LINEWARD_WORKERS does not change its `workers`, for this REASON. "
        "Later: -signal NAME, -reload { YAML } (another configuration file, SIGHUP, and the log line about "
        "it), "
        "-kill (SIGKILL), -wait-exit CODE, -expect-log REGEX (waits for the line), "
        "-no-log REGEX, "
        "-log-count {N REGEX}",
-       1, 1, "start kill stdio", "upstream conf args signal reload wait-exit expect-log no-log log-count"},
+       1, 1, "start kill stdio",
+       "upstream conf args keep-workers signal reload wait-exit expect-log no-log log-count"},
       {top, "expect-no-process", "TAG", "no process with TAG in its arguments or environment is left (waits)",
        1, 1, "", ""},
       {top, "allow-leftovers", "", "do not fail when processes are left at the end of the script", 0, 0, "",
