@@ -22,13 +22,14 @@ import { legacyFixture, modernFixture } from '../lib/servers.mjs';
 import { DIRECT, MODERN } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
 import { NOT_PLAIN } from '../lib/transport.mjs';
+import { WORKERS } from '../lib/workers.mjs';
 
 const quiet = ['--ops', 'off', '--admin', 'off'];
 const bearer = (token) => ({ headers: { authorization: `Bearer ${token}` } });
 const tool = (gateway, token, name = 'x') => call(gateway.url, 'tools/call', { name }, bearer(token));
 
 /** An issuer, a server, and Lineward between: {issuer, origin, gateway, resource}. */
-async function protectedTools(t, { jwt = {}, keys, before, servers, clients, anonymous = false, amend } = {}) {
+async function protectedTools(t, { jwt = {}, keys, before, servers, server = {}, clients, anonymous = false, amend } = {}) {
   const port = await freePort();
   const resource = `http://127.0.0.1:${port}/mcp`;
   const issuer = await startIssuer(t, { resource, keys, clients });
@@ -43,7 +44,7 @@ async function protectedTools(t, { jwt = {}, keys, before, servers, clients, ano
       jwt: { issuer: issuer.url, jwks: { url: `${issuer.url}/jwks` }, requiredScopes: ['mcp.tools'], ...jwt },
       resourceMetadata: { resource },
     },
-    mcpServers: servers ?? { up: { url: origin.url, protocolEra: 'modern' } },
+    mcpServers: servers ?? { up: { url: origin.url, protocolEra: 'modern', ...server } },
   };
   amend?.(config.auth.jwt);
   return { issuer, origin, resource, gateway: await startGatewayFrom(t, config, { args: quiet }) };
@@ -67,7 +68,7 @@ describe('access tokens', { skip: DIRECT }, () => {
       assert.equal((await tool(gateway, token)).status, 200, key.alg);
       assert.ok(!gateway.stderr().includes(token.slice(-40)));
     }
-    assert.equal(issuer.asked, 1);
+    assert.equal(issuer.asked, WORKERS, 'each worker asked once');
     assert.ok(origin.requests.length >= 12);
     for (const { headers } of origin.requests) assert.equal(headers.authorization, undefined);
   });
@@ -124,7 +125,8 @@ describe('access tokens', { skip: DIRECT }, () => {
   });
 
   test('a key that is new is fetched, and one that is gone is not believed', { timeout: 90_000 }, async (t) => {
-    const { issuer, gateway } = await protectedTools(t, { jwt: {} });
+    // Each worker has keys of its own.
+    const { issuer, gateway } = await protectedTools(t, { server: { workers: 'one' } });
     const old = issuer.token();
     assert.equal((await tool(gateway, old)).status, 200);
     issuer.keys = [makeKey('k2', 'EdDSA')];

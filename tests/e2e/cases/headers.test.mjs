@@ -407,7 +407,8 @@ describe('repeats', () => {
 
   test('at most as often as configured, and as the budget allows', async (t) => {
     const upstream = await server(t, 1000, busy);
-    const { url } = await gateway(t, { s: { url: upstream.url, retry: { ...retry, budget: 0 } } });
+    // Each worker has a budget of its own.
+    const { url } = await gateway(t, { s: { url: upstream.url, workers: 'one', retry: { ...retry, budget: 0 } } });
     assert.equal((await modern(url, 1, 'tools/call', { name: 'reads' })).json.error.code, 502);
     assert.equal(upstream.calls.length, 3);
     await modern(url, 2, 'tools/call', { name: 'reads' }); // one repeat was left of the first three

@@ -15,6 +15,7 @@ import { eventually } from '../lib/operator.mjs';
 import { answer, beginEvents, call, event, gatewayError, json, rawCall, startOrigin } from '../lib/raw-origin.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
+import { WORKERS } from '../lib/workers.mjs';
 
 const fixture = fileURLToPath(new URL('../fixtures/hook.mjs', import.meta.url));
 const hooks = fileURLToPath(new URL('../../../conf/hooks', import.meta.url));
@@ -25,6 +26,7 @@ const outcome = async (promise) => {
   return message.error ? message.error.message : 'ok';
 };
 
+// Each worker has a hook's process of its own. The counts of the tests are of one process, so one worker serves.
 async function start(t, options, { serve, record, limits = {} } = {}) {
   const echo = (_, response, message) =>
     json(response, 200, answer(message.id, { content: [], resultType: 'complete', got: message.params.arguments }));
@@ -32,7 +34,7 @@ async function start(t, options, { serve, record, limits = {} } = {}) {
   const hook = options.url ? options : { command: process.execPath, args: [fixture], env: record?.env ?? {}, ...options };
   const gateway = await startGatewayFrom(
     t,
-    { plugins: [{ hook, name: 'judge' }], mcpServers: { up: { url: origin.url, protocolEra: 'modern', limits } } },
+    { plugins: [{ hook, name: 'judge' }], mcpServers: { up: { url: origin.url, protocolEra: 'modern', workers: 'one', limits } } },
     quiet,
   );
   return { ...gateway, origin, calls: () => origin.requests.filter(({ message }) => message?.method === 'tools/call') };
@@ -96,10 +98,9 @@ describe('hooks', { skip: DIRECT }, () => {
     // Eight in a row: a new process. A call with time left is told so.
     assert.equal(all.filter((text) => /did not answer|run out of time/.test(text)).length, 10);
     const deadline = Date.now() + 10_000;
-    while (record.events.filter((one) => one.event === 'start').length < 2 && Date.now() < deadline) {
-      await outcome(tool(gateway, 'hang'));
-    }
-    assert.ok(record.events.filter((one) => one.event === 'start').length >= 2);
+    const starts = () => record.events.filter((one) => one.event === 'start').length;
+    while (starts() < 2 && Date.now() < deadline) await outcome(tool(gateway, 'hang'));
+    assert.ok(starts() >= 2);
     for (;;) {
       if ((await outcome(tool(gateway, 'fine'))) === 'ok') break;
       assert.ok(Date.now() < deadline);
@@ -193,6 +194,7 @@ describe('hooks', { skip: DIRECT }, () => {
     assert.equal(await outcome(tool(gateway, 'refuse')), 'not today');
     const starts = () => record.events.filter((one) => one.event === 'start');
     const deadline = Date.now() + 15_000;
+    while (starts().length < WORKERS && Date.now() < deadline) await sleep(20);
     const loads = () => (gateway.stderr().match(/event=config\.loaded/g) ?? []).length;
     const before = loads();
     write('5s', { timeouts: { request: '30s' } });
@@ -200,10 +202,10 @@ describe('hooks', { skip: DIRECT }, () => {
     while (loads() === before && Date.now() < deadline) await sleep(20);
     assert.ok(loads() > before);
     assert.equal(await outcome(tool(gateway, 'refuse')), 'not today');
-    assert.equal(starts().length, 1);
+    assert.equal(starts().length, WORKERS);
     write('6s');
     process.kill(gateway.pid, 'SIGHUP');
-    while (starts().length < 2 && Date.now() < deadline) await sleep(20);
+    while (starts().length < 2 * WORKERS && Date.now() < deadline) await sleep(20);
     assert.equal(await outcome(tool(gateway, 'refuse')), 'not today');
     const gone = (pid) => {
       try {
@@ -212,8 +214,9 @@ describe('hooks', { skip: DIRECT }, () => {
         return true;
       }
     };
-    while (!gone(starts()[0].tag) && Date.now() < deadline) await sleep(20);
-    assert.ok(gone(starts()[0].tag));
+    const old = starts().slice(0, WORKERS);
+    while (!old.every(({ tag }) => gone(tag)) && Date.now() < deadline) await sleep(20);
+    assert.ok(old.every(({ tag }) => gone(tag)));
   });
 
   test('conf/hooks: the example decides by its file and keeps its record', async (t) => {

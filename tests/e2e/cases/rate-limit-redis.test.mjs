@@ -7,6 +7,7 @@ import { noRedis, redis } from '../lib/redis.mjs';
 import { plain, running } from '../lib/reloading.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
+import { WORKERS } from '../lib/workers.mjs';
 
 if (noRedis) console.log(`# rate-limit-redis: ${noRedis}`);
 const skip = DIRECT || noRedis;
@@ -75,10 +76,9 @@ describe('rate limits through Redis', { skip }, () => {
       assert.equal(count(again, 200), 3, kind);
     }
     // A line for each change of state, however many requests there were; each worker has its own connection.
-    const workers = Number(process.env.LINEWARD_WORKERS ?? 1);
     const lines = one.gateway.stderr().split('\n').filter((line) => line.includes('rate_limit.redis'));
-    assert.equal(lines.filter((line) => line.includes('state=down')).length, 3 * workers, lines.join('\n'));
-    assert.equal(lines.filter((line) => line.includes('state=up')).length, 6 * workers, lines.join('\n'));
+    assert.equal(lines.filter((line) => line.includes('state=down')).length, 3 * WORKERS, lines.join('\n'));
+    assert.equal(lines.filter((line) => line.includes('state=up')).length, 6 * WORKERS, lines.join('\n'));
   });
 
   test('without Redis, notifications are refused as requests are', async (t) => {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { describe } from 'node:test';
-import { startGatewayToUrl } from '../lib/gateway.mjs';
+import { startGatewayTo } from '../lib/gateway.mjs';
 import { modernPost } from '../lib/modern.mjs';
 import { eventually } from '../lib/operator.mjs';
 import { plain, running } from '../lib/reloading.mjs';
@@ -75,8 +75,8 @@ describe('shares', { skip }, () => {
     await once(origin, 'listening');
     t.after(() => origin.close());
     t.after(() => origin.closeAllConnections());
-    const gateway = await startGatewayToUrl(`http://127.0.0.1:${origin.address().port}/mcp`);
-    t.after(() => gateway.stop());
+    // Each worker has 16 MiB.
+    const gateway = await startGatewayTo(t, { url: `http://127.0.0.1:${origin.address().port}/mcp`, workers: 'one' });
     const post = (method, params, id) => fetch(gateway.url, modernPost(method, params, { id }));
     assert.equal((await post('prompts/list', {}, 1)).status, 200);
     const began = performance.now();

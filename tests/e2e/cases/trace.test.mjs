@@ -16,12 +16,12 @@ const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const PARENT = '00f067aa0ba902b7';
 const parentOf = (flags = '01', trace = TRACE, span = PARENT) => `00-${trace}-${span}-${flags}`;
 
-async function start(t, trace, { serve, env, plugins = [] } = {}) {
+async function start(t, trace, { serve, env, plugins = [], server = {} } = {}) {
   const ok = (_, response, message) => json(response, 200, answer(message.id, { content: [], resultType: 'complete' }));
   const origin = await startOrigin(t, serve ?? ok);
   const gateway = await startGatewayFrom(
     t,
-    { plugins: [{ trace: { interval: '20ms', ...trace } }, ...plugins], mcpServers: { up: { url: origin.url, protocolEra: 'modern' } } },
+    { plugins: [{ trace: { interval: '20ms', ...trace } }, ...plugins], mcpServers: { up: { url: origin.url, protocolEra: 'modern', ...server } } },
     { args: quiet, env },
   );
   const last = () => origin.requests.filter(({ message }) => message?.method !== 'server/discover').at(-1);
@@ -147,7 +147,8 @@ describe('traces', { skip: DIRECT }, () => {
   });
 
   test('an absent collector does not hold up calls, and the queue is bounded', async (t) => {
-    const gateway = await start(t, { endpoint: 'http://127.0.0.1:9/v1/traces', queue: 4, batch: 2 });
+    // Each worker has a queue of its own.
+    const gateway = await start(t, { endpoint: 'http://127.0.0.1:9/v1/traces', queue: 4, batch: 2 }, { server: { workers: 'one' } });
     for (let i = 0; i < 30; ++i) assert.ok((await call(gateway.url, 'tools/call', { name: 'x' })).message.result);
     await eventually(() => /trace\.export.*cannot be reached/.test(gateway.stderr()), 'a line in the log');
     const { body } = await get(opsOf(gateway), '/metrics');
