@@ -49,7 +49,7 @@ struct Reader final : net::StreamCallbacks {
       switch (parser.next()) {
         case http::ResponseParser::Next::need_more: return;
         case http::ResponseParser::Next::head: break;
-        case http::ResponseParser::Next::body: parser.take_body(); break;
+        case http::ResponseParser::Next::body: parser.body(); break;
         case http::ResponseParser::Next::complete:
           complete = true;
           stream->answered();

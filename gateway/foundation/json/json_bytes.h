@@ -61,6 +61,24 @@ inline const char* skip_plain(const char* at, const char* end) {
   return skip_plain_portable(at, end);
 }
 
+// The first byte from `at` on that is no digit, or `end`.
+inline const char* skip_digits(const char* at, const char* end) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  constexpr uint64_t kOnes = 0x0101010101010101, kTops = 0x8080808080808080;
+  while (end - at >= 8) {
+    uint64_t word;
+    std::memcpy(&word, at, sizeof word);
+    word ^= kOnes * '0';  // a digit is its value now; a carry reaches only bytes behind one that is none
+    const uint64_t others = (word | (word + kOnes * (0x80 - 10))) & kTops;
+    if (others != 0) return at + __builtin_ctzll(others) / 8;
+    at += 8;
+  }
+#endif
+  while (at != end && is_digit(*at))
+    ++at;
+  return at;
+}
+
 // The length of the escape at the backslash `at`, or 0 if it is invalid.
 inline int escape_length(const char* at, const char* end) {
   if (end - at < 2) return 0;

@@ -89,10 +89,9 @@ struct Scanner {
   }
 
   LW_INLINE bool digits() {
-    if (at_end() || !is_digit(*at)) return stop(Fault::syntax);
-    while (!at_end() && is_digit(*at))
-      ++at;
-    return true;
+    const char* const from = at;
+    at = skip_digits(at, end);
+    return at != from || stop(Fault::syntax);
   }
 
   LW_INLINE bool number() {

@@ -30,9 +30,11 @@ void Outline::clear() {
   at_ = string_ = 0;
 }
 
+// A smaller value is not recorded, and contains none that is.
 void Outline::note(uint32_t begin, uint32_t end, uint32_t noted) {
   const uint32_t size = end - begin;
-  if (size - noted >= worth_ || (size >= worth_ && open_.size() < kOuterLevels)) {
+  if (size < worth_) return;
+  if (size - noted >= worth_ || open_.size() < kOuterLevels) {
     noted_.push_back({begin, end});
     noted = size;
   }
@@ -54,74 +56,70 @@ void Outline::more(std::string_view text) {
     due_ = scan.end - from <= longest ? due : Due::nothing;
   };
   const auto give_up = [&] { due_ = Due::nothing; };
-  Due due = due_;
-  for (;;) {
-    const char* const from = scan.at;
-    bool escaped;
+  bool in_object = !open_.empty() && open_.back().object;
+  bool escaped;
+  for (Due due = due_;; due = Due::value) {
     switch (due) {
       case Due::first:
         if (const char next = scan.token(); scan.at == scan.end) {
           return wait(due, scan.at, 0);
-        } else if (next == (open_.back().object ? '}' : ']')) {
-          due = Due::separator;
-          continue;
+        } else if (next == (in_object ? '}' : ']')) {
+          break;
         }
-        due = open_.back().object ? Due::member : Due::value;
-        continue;
-      case Due::member: {
-        const char* key_from;
-        const char* key_to;
-        if (!scan.key(key_from, key_to, escaped)) return wait(due, from, kMaxAgain);
+        [[fallthrough]];
+      case Due::value: {
+        const char* const from = scan.at;
+        if (in_object) {
+          const char* key_from;
+          const char* key_to;
+          if (!scan.key(key_from, key_to, escaped)) return wait(Due::value, from, kMaxAgain);
+        }
+        const char first = scan.token();
+        const char* const value = scan.at;
+        if (value == scan.end) return wait(Due::value, from, kMaxAgain);
+        if (first == '"') {
+          ++scan.at;
+          if (!scan.string(escaped)) {
+            if (scan.end - from <= kMaxAgain) return wait(Due::value, from, kMaxAgain);
+            string_ = offset(value);
+            return wait(Due::string_end, scan.at, kMaxPart);
+          }
+          if (scan.at - value >= worth_) note(offset(value), offset(scan.at), 0);
+        } else if (first == '{' || first == '[') {
+          if (open_.size() >= max_depth_) return give_up();
+          in_object = first == '{';
+          open_.push_back({offset(value), 0, in_object});
+          ++scan.at;
+          // As above, here for most containers: they have all arrived.
+          if (const char next = scan.token(); scan.at == scan.end) {
+            return wait(Due::first, scan.at, 0);
+          } else if (next != (in_object ? '}' : ']')) {
+            continue;
+          }
+        } else if (!scan.scalar(first) || scan.at == scan.end) {  // a number may continue
+          return wait(Due::value, from, kMaxAgain);
+        }
         break;
       }
-      case Due::string_end: {
+      case Due::string_end:
         if (!scan.string(escaped)) return wait(due, scan.at, kMaxPart);
         note(string_, offset(scan.at), 0);
-        due = Due::separator;
-        continue;
-      }
-      case Due::separator: {
-        const char next = scan.token();
-        if (scan.at == scan.end) return wait(due, scan.at, 0);
-        if (open_.empty()) return give_up();  // the text continues after its value
-        const Open& around = open_.back();
-        ++scan.at;
-        if (next == ',') {
-          due = around.object ? Due::member : Due::value;
-        } else if (next == (around.object ? '}' : ']')) {
-          const Open closed = around;
-          open_.pop_back();
-          note(closed.begin, offset(scan.at), closed.noted);
-        } else {
-          return give_up();
-        }
-        continue;
-      }
-      case Due::value:
+        break;
+      case Due::separator:
       case Due::nothing: break;
     }
-    // A value, after its key if it has one.
-    const char first = scan.token();
-    const char* const value = scan.at;
-    if (value == scan.end) return wait(due, from, kMaxAgain);
-    if (first == '{' || first == '[') {
-      if (open_.size() >= max_depth_) return give_up();
-      open_.push_back({offset(value), 0, first == '{'});
+    // A value has ended, or an empty container is about to end: continue to the next comma.
+    for (;;) {
+      const char next = scan.token();
+      if (scan.at == scan.end) return wait(Due::separator, scan.at, 0);
+      if (open_.empty()) return give_up();  // the text continues after its value
       ++scan.at;
-      due = Due::first;
-    } else if (first == '"') {
-      ++scan.at;
-      if (!scan.string(escaped)) {
-        if (scan.end - from <= kMaxAgain) return wait(due, from, kMaxAgain);
-        string_ = offset(value);
-        return wait(Due::string_end, scan.at, kMaxPart);
-      }
-      if (scan.at - value >= worth_) note(offset(value), offset(scan.at), 0);
-      due = Due::separator;
-    } else {
-      // A number may continue.
-      if (!scan.scalar(first) || scan.at == scan.end) return wait(due, from, kMaxAgain);
-      due = Due::separator;
+      if (next == ',') break;
+      if (next != (in_object ? '}' : ']')) return give_up();
+      const Open closed = open_.back();
+      open_.pop_back();
+      in_object = !open_.empty() && open_.back().object;
+      if (offset(scan.at) - closed.begin >= worth_) note(closed.begin, offset(scan.at), closed.noted);
     }
   }
 }

@@ -58,7 +58,8 @@ class Outline {
   struct Noted {
     uint32_t begin, end;
   };
-  enum class Due : uint8_t { value, member, first, string_end, separator, nothing };
+  // `value`: after its key in an object. `first`: the same, or the end of an empty container.
+  enum class Due : uint8_t { value, first, string_end, separator, nothing };
 
   void note(uint32_t begin, uint32_t end, uint32_t noted);
 

@@ -99,10 +99,10 @@ class ConsoleBridge::Passing final : public net::StreamCallbacks,
           continue;
         case Next::body:
           if (sink_ == nullptr) {
-            body_ += parser_.take_body();
+            body_ += parser_.body();
             continue;
           }
-          sink_->write(parser_.take_body());
+          sink_->write(std::string(parser_.body()));
           if (sink_->backlog() > kBacklog) stream_->pause_reading();
           continue;
         case Next::complete:

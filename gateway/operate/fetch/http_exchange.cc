@@ -222,7 +222,7 @@ void HttpExchange::parse() {
     switch (parser_.next()) {
       case Next::need_more: return;
       case Next::head: status_ = parser_.info().status; break;
-      case Next::body: body_ += parser_.take_body(); break;
+      case Next::body: body_ += parser_.body(); break;
       case Next::complete: complete_ = true; [[fallthrough]];
       case Next::failed: over_ = true; return;
     }

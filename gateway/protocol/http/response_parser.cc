@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "foundation/base/string_pool.h"
 #include "protocol/http/char_class.h"
 #include "protocol/http/chunk_decoder.h"
 #include "protocol/http/head_memo.h"
@@ -28,10 +27,20 @@ struct ResponseParser::State {
   Next fail_with(std::string why) {
     fault = std::move(why);
     stage = Stage::failed;
-    std::string().swap(input);
-    std::string().swap(body);
+    in = {};
+    std::string().swap(kept);
+    std::string().swap(decoded);
+    body = {};
     return Next::failed;
   }
+  // False for bytes that no response can contain.
+  bool takes(std::string_view bytes) {
+    if (stage == Stage::complete && !bytes.empty()) extra = true;
+    return !bytes.empty() && (stage == Stage::head || stage == Stage::body);
+  }
+  void keep(std::string_view bytes);
+  void settle();
+  Next step();
   void reset();
   Next read_head();
   bool parse_head();
@@ -43,7 +52,9 @@ struct ResponseParser::State {
 
   const ResponseLimits limits;
   Stage stage = Stage::complete;
-  std::string input;
+  std::string_view in;  // bytes that are not parsed yet: part of `kept`, or borrowed
+  std::string kept;
+  bool is_borrowed = false;
   size_t scanned = 0;  // bytes of a head
   size_t line_start = 0;
   uint32_t interim = 0;
@@ -57,7 +68,8 @@ struct ResponseParser::State {
   bool sized = false;  // a length frames the body: llhttp does not parse it
   uint64_t left = 0;   // bytes of such a body
   bool has_body_limit = true;
-  std::string body;
+  std::string_view body;  // the part that was not returned yet: of `in`, or `decoded`
+  std::string decoded;    // of a body that no length frames
   uint64_t body_bytes = 0;
   bool chunked = false;  // chunked: llhttp does not parse this body either
   ChunkDecoder chunks{ChunkDecoder::kAnyOverhead, ChunkDecoder::Trailers::dropped};
@@ -100,7 +112,7 @@ const llhttp_settings_t& settings() {
     };
     made.on_body = [](llhttp_t* p, const char* at, size_t size) {
       auto* s = static_cast<State*>(p->data);
-      s->body.append(at, size);
+      s->decoded.append(at, size);
       s->body_bytes += size;
       return 0;
     };
@@ -134,15 +146,33 @@ void ResponseParser::State::reset() {
   has_body_limit = true;
 }
 
+// Appends to the bytes that are not parsed yet, in memory of its own.
+void ResponseParser::State::keep(std::string_view bytes) {
+  if (in.empty())
+    kept.clear();
+  else if (is_borrowed)
+    kept.assign(in);
+  else
+    kept.erase(0, kept.size() - in.size());
+  is_borrowed = false;
+  kept.append(bytes);
+  in = kept;
+}
+
+// Lets go of borrowed bytes.
+void ResponseParser::State::settle() {
+  if (is_borrowed) keep({});
+}
+
 // Reads every byte once, and detects non-HTTP in the first line.
 bool ResponseParser::State::find_end(size_t& size) {
-  while (scanned < input.size()) {
-    size_t line_feed = input.find('\n', scanned);
-    if (line_feed == std::string::npos) {
-      scanned = input.size();
+  while (scanned < in.size()) {
+    size_t line_feed = in.find('\n', scanned);
+    if (line_feed == std::string_view::npos) {
+      scanned = in.size();
       break;
     }
-    if (line_feed == 0 || input[line_feed - 1] != '\r') {
+    if (line_feed == 0 || in[line_feed - 1] != '\r') {
       fail_with("it has a line that does not end with CR and LF");
       return false;
     }
@@ -153,15 +183,15 @@ bool ResponseParser::State::find_end(size_t& size) {
       return true;
     }
   }
-  std::string_view begin = std::string_view(input).substr(0, 5);
+  std::string_view begin = in.substr(0, 5);
   if (begin != std::string_view("HTTP/").substr(0, begin.size()))
     fail_with("its first line is no HTTP/1 status line");
   return false;
 }
 
 ResponseParser::Next ResponseParser::State::read_head() {
-  if (scanned == 0 && memo.repeats(input, head_block)) {
-    input.erase(0, head_block.size());
+  if (scanned == 0 && memo.repeats(in, head_block)) {
+    in.remove_prefix(head_block.size());
     headers_done = sized = true;
     left = memo.length();
     message_done = left == 0;
@@ -172,18 +202,18 @@ ResponseParser::Next ResponseParser::State::read_head() {
     size_t size = 0;
     bool found = find_end(size);
     if (stage == Stage::failed) return Next::failed;
-    if ((found ? size : input.size()) > limits.head_bytes) {
+    if ((found ? size : in.size()) > limits.head_bytes) {
       head_too_long = true;
       return fail_with(fmt::format("its head has more than {} bytes", limits.head_bytes));
     }
     if (!found) {
       if (ended)
-        return fail_with(input.empty() ? "the connection ended before its answer" : "its head was cut off");
+        return fail_with(in.empty() ? "the connection ended before its answer" : "its head was cut off");
       return Next::need_more;
     }
     memo.forget();
-    head_block.assign(input, 0, size);
-    input.erase(0, size);
+    head_block.assign(in.substr(0, size));
+    in.remove_prefix(size);
     Status<Error> checked = check_response_head(head_block, limits);
     if (!checked) return fail_with(checked.error().text);
     spaces_for_tabs(head_block);
@@ -234,18 +264,12 @@ bool ResponseParser::State::parse_head() {
 
 // A body framed by a length needs no parser.
 bool ResponseParser::State::read_sized() {
-  const size_t part = static_cast<size_t>(std::min<uint64_t>(left, input.size()));
-  left -= part;
-  body_bytes += part;
+  body = in.substr(0, static_cast<size_t>(std::min<uint64_t>(left, in.size())));
+  left -= body.size();
+  body_bytes += body.size();
   message_done = left == 0;
-  if (has_body_limit && body_bytes > limits.body_bytes) return false;
-  if (part == input.size() && body.empty()) {
-    body.swap(input);
-  } else {
-    body.append(input, 0, part);
-    input.erase(0, part);
-  }
-  return true;
+  in.remove_prefix(body.size());
+  return !has_body_limit || body_bytes <= limits.body_bytes;
 }
 
 ResponseParser::Next ResponseParser::State::too_much() {
@@ -255,27 +279,29 @@ ResponseParser::Next ResponseParser::State::too_much() {
 
 // Returns `body` if all bytes so far are valid.
 ResponseParser::Next ResponseParser::State::read_chunked() {
-  std::string_view bytes = input;
-  const auto step = chunks.decode(bytes, body, has_body_limit ? limits.body_bytes : UINT64_MAX);
+  const auto step = chunks.decode(in, decoded, has_body_limit ? limits.body_bytes : UINT64_MAX);
   if (step == ChunkDecoder::Step::fault) {
     if (chunks.fault().code == 413) return too_much();
     return fail_with("its body is not framed as announced: " + chunks.fault().text);
   }
   message_done = step == ChunkDecoder::Step::done;
-  input.erase(0, input.size() - bytes.size());
+  body = decoded;
   return Next::body;
 }
 
 ResponseParser::Next ResponseParser::State::read_body() {
-  if (sized && !message_done && !input.empty()) {
+  body = {};
+  decoded.clear();
+  if (sized && !message_done && !in.empty()) {
     if (!read_sized()) return too_much();
-  } else if (chunked && !message_done && !input.empty()) {
+  } else if (chunked && !message_done && !in.empty()) {
     if (read_chunked() == Next::failed) return Next::failed;
-  } else if (!message_done && !input.empty()) {
-    if (llhttp_execute(&parser, input.data(), input.size()) != HPE_OK)
+  } else if (!message_done && !in.empty()) {
+    if (llhttp_execute(&parser, in.data(), in.size()) != HPE_OK)
       return fail_with("its body is not framed as announced");
     if (has_body_limit && body_bytes > limits.body_bytes) return too_much();
-    input.clear();
+    body = decoded;
+    in = {};
   }
   if (!message_done && ended && (sized || chunked)) {
     return body.empty() ? fail_with("its body was cut off") : Next::body;
@@ -288,10 +314,23 @@ ResponseParser::Next ResponseParser::State::read_body() {
   }
   if (!body.empty()) return Next::body;
   if (!message_done) return Next::need_more;
-  extra = extra || !input.empty();
-  input.capacity() > kKeptBytes ? std::string().swap(input) : input.clear();
+  extra = extra || !in.empty();
+  in = {};
+  is_borrowed = false;
+  if (kept.capacity() > kKeptBytes) std::string().swap(kept);
+  if (decoded.capacity() > kKeptBytes) std::string().swap(decoded);
   stage = Stage::complete;
   return Next::complete;
+}
+
+ResponseParser::Next ResponseParser::State::step() {
+  switch (stage) {
+    case Stage::head: return read_head();
+    case Stage::body: return read_body();
+    case Stage::complete: return Next::complete;
+    case Stage::failed: return Next::failed;
+  }
+  return Next::failed;
 }
 
 ResponseParser::ResponseParser(const ResponseLimits& limits) : state_(std::make_unique<State>(limits)) {}
@@ -304,14 +343,14 @@ void ResponseParser::begin() {
 }
 
 void ResponseParser::append(std::string_view bytes) {
-  if (state_->stage == State::Stage::failed || bytes.empty()) return;
-  if (state_->stage == State::Stage::complete) {
-    state_->extra = true;
-    return;
-  }
-  // Usually a whole response: its body is moved out in this string.
-  if (state_->input.empty()) StringPool::renew(state_->input, bytes.size());
-  state_->input.append(bytes);
+  if (state_->takes(bytes)) state_->keep(bytes);
+}
+
+void ResponseParser::borrow(std::string_view bytes) {
+  if (!state_->takes(bytes)) return;
+  if (!state_->in.empty()) return state_->keep(bytes);
+  state_->in = bytes;
+  state_->is_borrowed = true;
 }
 
 void ResponseParser::finish() {
@@ -319,20 +358,16 @@ void ResponseParser::finish() {
 }
 
 ResponseParser::Next ResponseParser::next() {
-  switch (state_->stage) {
-    case State::Stage::head: return state_->read_head();
-    case State::Stage::body: return state_->read_body();
-    case State::Stage::complete: return Next::complete;
-    case State::Stage::failed: return Next::failed;
-  }
-  return Next::failed;
+  const Next next = state_->step();
+  if (next == Next::need_more) state_->settle();
+  return next;
 }
 
 const ResponseInfo& ResponseParser::info() const {
   return state_->info;
 }
-std::string ResponseParser::take_body() {
-  return std::exchange(state_->body, {});
+std::string_view ResponseParser::body() const {
+  return state_->body;
 }
 void ResponseParser::unlimited_body() {
   state_->has_body_limit = false;

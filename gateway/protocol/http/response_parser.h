@@ -41,14 +41,17 @@ class ResponseParser {
   void begin();
   // Appends bytes from the wire.
   void append(std::string_view bytes);
+  // The same without a copy: they must stay as they are until next() has returned `need_more`, `complete` or
+  // `failed`.
+  void borrow(std::string_view bytes);
   // The connection has ended: a response framed by that is complete now, any other is truncated.
   void finish();
 
-  // Parses as far as possible. `head`: info() is valid. `body`: take_body() returns the new part. `complete`:
+  // Parses as far as possible. `head`: info() is valid. `body`: body() returns the new part. `complete`:
   // the whole response was returned. `failed`: fault() says why; it stays failed.
   Next next();
   const ResponseInfo& info() const;
-  std::string take_body();
+  std::string_view body() const;  // valid until next() is called again
   // Removes the limit on the whole body: its reader limits each of its parts.
   void unlimited_body();
   const std::string& fault() const;

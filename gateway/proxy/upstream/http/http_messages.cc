@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "foundation/base/string_pool.h"
 #include "foundation/log/excerpt.h"
 #include "foundation/log/log.h"
 #include "foundation/log/sanitize.h"
@@ -187,7 +188,7 @@ void HttpMessages::on_transfer_head(const http::ResponseInfo& info) {
   owner_->on_messages_open(*this, info);
 }
 
-void HttpMessages::on_transfer_body(std::string&& bytes) {
+void HttpMessages::on_transfer_body(std::string_view bytes) {
   if (sse_) {
     sse_->append(bytes);
     read_events();
@@ -199,15 +200,15 @@ void HttpMessages::on_transfer_body(std::string&& bytes) {
     return held_.set(body_.size());
   }
   if (!json_) return;
-  if (body_.empty()) {
-    body_ = std::move(bytes);
-  } else {
-    // Four times as much as came: an announcement alone costs a peer nothing.
-    const size_t needed = body_.size() + bytes.size();
-    if (body_.capacity() < needed && needed < announced_)
-      body_.reserve(std::min<uint64_t>(announced_ + kSpare, 4 * needed));
-    body_ += bytes;
+  const size_t needed = body_.size() + bytes.size();
+  if (body_.capacity() < needed) {
+    // Sixteen times as much as came: an announcement alone costs a peer nothing.
+    if (needed < announced_)
+      body_.reserve(std::min<uint64_t>(announced_ + kSpare, 16 * needed));
+    else if (body_.empty())
+      StringPool::renew(body_, needed);
   }
+  body_ += bytes;
   held_.set(body_.size());
   outline_.more(body_);
 }

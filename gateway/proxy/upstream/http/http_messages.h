@@ -103,7 +103,7 @@ class HttpMessages final : public HttpTransferCallbacks, public Pooled<HttpMessa
   void on_transfer_sent() override { owner_->on_messages_sent(*this); }
   void on_transfer_drained() override { owner_->on_messages_drained(*this); }
   void on_transfer_head(const http::ResponseInfo& info) override;
-  void on_transfer_body(std::string&& bytes) override;
+  void on_transfer_body(std::string_view bytes) override;
   void on_transfer_complete() override;
   void on_transfer_failed(const core::Failure& fault) override;
   void read_events();

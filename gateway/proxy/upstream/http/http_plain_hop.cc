@@ -94,7 +94,7 @@ void HttpPlainHop::on_transfer_head(const http::ResponseInfo& info) {
   listener_.on_hop_head(info.status, std::move(type), std::move(headers));
 }
 
-void HttpPlainHop::on_transfer_body(std::string&& bytes) {
+void HttpPlainHop::on_transfer_body(std::string_view bytes) {
   body_bytes_ += streams_ ? 0 : bytes.size();
   if (body_bytes_ > kMaxBody)
     return failed(502, fmt::format("{} answered with more than {} bytes", server_, kMaxBody));

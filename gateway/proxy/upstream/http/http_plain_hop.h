@@ -35,7 +35,7 @@ class HttpPlainHop final : public core::Hop, public HttpTransferCallbacks {
   void on_transfer_sent() override {}
   void on_transfer_drained() override {}
   void on_transfer_head(const http::ResponseInfo& info) override;
-  void on_transfer_body(std::string&& bytes) override;
+  void on_transfer_body(std::string_view bytes) override;
   void on_transfer_complete() override;
   void on_transfer_failed(const core::Failure& fault) override { failed(502, server_ + " " + fault.text); }
   void failed(int status, const std::string& why);

@@ -227,7 +227,7 @@ void HttpConnection::on_data(std::string_view bytes) {
   metrics::stats().bytes(metrics::Side::upstream, bytes.size(), 0);
   if (tunnelling_) return read_tunnel_answer(bytes);
   if (!tls_) {
-    parser_.append(bytes);
+    parser_.borrow(bytes);
     return read_response();
   }
   std::string plain;
@@ -235,7 +235,7 @@ void HttpConnection::on_data(std::string_view bytes) {
   stream_->write(tls_->take_output());
   if (!tls_ready_ && state == net::TlsEngine::State::open && links_ != nullptr && tls_->protocol() == "h2")
     return speak_http2(plain);
-  parser_.append(plain);
+  parser_.borrow(plain);
   if (state == net::TlsEngine::State::failed) {
     if (busy_ && !plain.empty()) read_response();
     if (!closed_) fail(EndReason::upstream_unreachable, tls_->fault());
@@ -284,7 +284,7 @@ void HttpConnection::read_response() {
         note_keep_alive();
         owner_->on_response_head(parser_.info());
         break;
-      case http::ResponseParser::Next::body: owner_->on_response_body(parser_.take_body()); break;
+      case http::ResponseParser::Next::body: owner_->on_response_body(parser_.body()); break;
       case http::ResponseParser::Next::complete:
         busy_ = false;
         if (shared_ != nullptr) shared_->answered();

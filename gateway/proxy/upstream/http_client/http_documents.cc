@@ -53,7 +53,7 @@ class HttpDocument final : public HttpTransferCallbacks {
     if (!coding.empty() && !http::equals_ignoring_case(coding, "identity") && !transfer_->inflates())
       return fail(502, "came compressed");
   }
-  void on_transfer_body(std::string&& bytes) override {
+  void on_transfer_body(std::string_view bytes) override {
     if (body_.size() + bytes.size() > kMaxBytes)
       return fail(502, fmt::format("is larger than {} bytes", kMaxBytes));
     body_ += bytes;

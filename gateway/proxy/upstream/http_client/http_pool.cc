@@ -136,7 +136,7 @@ void HttpTransfer::fail(core::Failure fault) {
 }
 
 // Each inflated piece of a stream is bounded like a message, and any other body as a whole.
-void HttpTransfer::inflate(const std::string& bytes) {
+void HttpTransfer::inflate(std::string_view bytes) {
   const uint64_t most = pool_.options_.limits.body_bytes;
   std::string out;
   switch (inflater_->add(bytes, most - std::min<uint64_t>(most, inflated_), out)) {
@@ -152,7 +152,7 @@ void HttpTransfer::inflate(const std::string& bytes) {
     }
   }
   if (!is_stream_) inflated_ += out.size();
-  if (!out.empty()) owner_->on_transfer_body(std::move(out));
+  if (!out.empty()) owner_->on_transfer_body(out);
 }
 
 void HttpTransfer::begin(bool fresh) {
@@ -204,8 +204,8 @@ void HttpTransfer::on_response_head(const http::ResponseInfo& info) {
   owner_->on_transfer_head(info);
 }
 
-void HttpTransfer::on_response_body(std::string&& bytes) {
-  if (!quiet_) return inflater_ ? inflate(bytes) : owner_->on_transfer_body(std::move(bytes));
+void HttpTransfer::on_response_body(std::string_view bytes) {
+  if (!quiet_) return inflater_ ? inflate(bytes) : owner_->on_transfer_body(bytes);
   quiet_bytes_ += bytes.size();
   if (quiet_bytes_ > kQuietBytes) end_quietly();
 }

@@ -70,7 +70,7 @@ class HttpTransferCallbacks {
   // The kernel has taken the whole request.
   virtual void on_transfer_drained() = 0;
   virtual void on_transfer_head(const http::ResponseInfo& info) = 0;
-  virtual void on_transfer_body(std::string&& bytes) = 0;
+  virtual void on_transfer_body(std::string_view bytes) = 0;
   // The last callback is one of these two.
   virtual void on_transfer_complete() = 0;
   virtual void on_transfer_failed(const core::Failure& fault) = 0;
@@ -139,7 +139,7 @@ class HttpTransfer final : public Pooled<HttpTransfer> {
   void on_connected();
   void on_request_drained();  // the kernel has taken the whole request
   void on_response_head(const http::ResponseInfo& info);
-  void on_response_body(std::string&& bytes);
+  void on_response_body(std::string_view bytes);
   void on_response_complete();  // the connection may be given back if reusable()
   void on_connection_failed(const core::Failure& fault);
 
@@ -150,7 +150,7 @@ class HttpTransfer final : public Pooled<HttpTransfer> {
   bool ask_again(const http::ResponseInfo& info);
   void say_again();
   bool follow(const http::ResponseInfo& info);
-  void inflate(const std::string& bytes);
+  void inflate(std::string_view bytes);
   void fail(core::Failure fault);
   void end_quietly();
 

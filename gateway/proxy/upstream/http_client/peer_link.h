@@ -91,7 +91,7 @@ class PeerTransfer final : public HttpTransferCallbacks {
   void on_transfer_sent() override { sent_ = true; }
   void on_transfer_drained() override {}
   void on_transfer_head(const http::ResponseInfo& info) override;
-  void on_transfer_body(std::string&& bytes) override { listener_.on_peer_body(bytes); }
+  void on_transfer_body(std::string_view bytes) override { listener_.on_peer_body(bytes); }
   void on_transfer_complete() override { listener_.on_peer_complete(); }
   void on_transfer_failed(const core::Failure& fault) override;
 

@@ -76,7 +76,7 @@ void WebFetch::on_transfer_head(const http::ResponseInfo& info) {
     answer_.retry_after = std::chrono::seconds(seconds);
 }
 
-void WebFetch::on_transfer_body(std::string&& bytes) {
+void WebFetch::on_transfer_body(std::string_view bytes) {
   if (answer_.body.size() + bytes.size() > kMaxBody)
     return fail(fmt::format("answered with more than {} bytes", kMaxBody));
   answer_.body += bytes;

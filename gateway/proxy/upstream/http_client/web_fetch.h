@@ -52,7 +52,7 @@ class WebFetch final : public HttpTransferCallbacks {
   void on_transfer_sent() override {}
   void on_transfer_drained() override {}
   void on_transfer_head(const http::ResponseInfo& info) override;
-  void on_transfer_body(std::string&& bytes) override;
+  void on_transfer_body(std::string_view bytes) override;
   void on_transfer_complete() override;
   void on_transfer_failed(const core::Failure& fault) override;
   void finish();

@@ -65,7 +65,7 @@ std::string read_all(ResponseParser& parser, const std::string& bytes) {
           out.append(field.name).append("=").append(field.value).append("|");
         break;
       }
-      case ResponseParser::Next::body: out += parser.take_body(); break;
+      case ResponseParser::Next::body: out += parser.body(); break;
       case ResponseParser::Next::complete: return out + (parser.trailing() ? " and more" : "");
       case ResponseParser::Next::failed: return out + parser.fault();
     }

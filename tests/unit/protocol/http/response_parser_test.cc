@@ -19,7 +19,7 @@ std::string outcome(ResponseParser& parser) {
     switch (parser.next()) {
       case Next::need_more: return "more";
       case Next::head: status = parser.info().status; break;
-      case Next::body: body += parser.take_body(); break;
+      case Next::body: body += parser.body(); break;
       case Next::complete: return std::to_string(status) + " " + body;
       case Next::failed: return "fault: " + parser.fault();
     }
@@ -34,26 +34,31 @@ std::string whole(const std::string& bytes, bool end = false, ResponseLimits lim
   return outcome(parser);
 }
 
-// The same, byte by byte: the verdict must not depend on where the bytes were cut.
-std::string bytewise(const std::string& bytes, bool end = false, ResponseLimits limits = {}) {
+// The same in pieces, which are borrowed: the result must not depend on where the bytes were cut.
+std::string in_pieces(const std::string& bytes, size_t size, bool end = false, ResponseLimits limits = {}) {
   ResponseParser parser(limits);
   parser.begin();
   std::string body;
   int status = 0;
-  for (size_t i = 0; i <= bytes.size(); ++i) {
-    if (i < bytes.size()) parser.append(std::string_view(bytes).substr(i, 1));
-    if (i == bytes.size() && end) parser.finish();
+  for (size_t at = 0; at < bytes.size() + size; at += size) {
+    const std::string piece = at < bytes.size() ? bytes.substr(at, size) : std::string();
+    parser.borrow(piece);
+    if (piece.empty() && end) parser.finish();
     for (bool more = true; more;) {
       switch (parser.next()) {
         case Next::need_more: more = false; break;
         case Next::head: status = parser.info().status; break;
-        case Next::body: body += parser.take_body(); break;
+        case Next::body: body += parser.body(); break;
         case Next::complete: return std::to_string(status) + " " + body;
         case Next::failed: return "fault: " + parser.fault();
       }
     }
   }
   return "more";
+}
+
+std::string bytewise(const std::string& bytes, bool end = false, ResponseLimits limits = {}) {
+  return in_pieces(bytes, 1, end, limits);
 }
 
 const std::string kOk = "HTTP/1.1 200 OK\r\n";
@@ -193,6 +198,37 @@ TEST_CASE("nothing grows without a limit") {
             .rfind("fault: ", 0) == 0);
 }
 
+TEST_CASE("ResponseParser: borrowed pieces of any size have the result of the whole") {
+  const std::string heads = "HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n" + kOk;
+  for (const std::string& bytes :
+       {heads + "Content-Length: 26\r\n\r\nabcdefghijklmnopqrstuvwxyz",
+        heads + "Transfer-Encoding: "
+                "chunked\r\n\r\n5\r\nhello\r\n1a;x=y\r\nabcdefghijklmnopqrstuvwxyz\r\n0\r\n\r\n",
+        heads + "\r\nuntil the end", heads + "Content-Length: 2\r\n\r\nabc",
+        heads + "Content-Length: 9\r\n\r\nabc"}) {
+    CAPTURE(bytes);
+    for (size_t size = 1; size <= bytes.size(); ++size) {
+      CAPTURE(size);
+      CHECK(in_pieces(bytes, size, true) == whole(bytes, true));
+    }
+  }
+}
+
+TEST_CASE("ResponseParser: a response follows one with a borrowed rest") {
+  ResponseParser parser((ResponseLimits()));
+  for (int i = 0; i < 3; ++i) {
+    parser.begin();
+    for (std::string piece :
+         {kOk + "Content-Le", std::string("ngth: 4\r\n\r\n"), std::string("an"), std::string("swer")}) {
+      parser.borrow(piece);
+      while (parser.next() == Next::head || !parser.body().empty())
+        continue;
+    }
+    CHECK(parser.next() == Next::complete);
+    CHECK(parser.trailing());  // two bytes more than announced
+  }
+}
+
 TEST_CASE("a stream of many small chunks has no limit as a whole") {
   ResponseLimits limits;
   limits.body_bytes = 100;
@@ -205,7 +241,7 @@ TEST_CASE("a stream of many small chunks has no limit as a whole") {
   for (int i = 0; i < 20000; ++i) {
     parser.append("3\r\n:\n\n\r\n");
     REQUIRE(parser.next() == Next::body);
-    got += parser.take_body().size();
+    got += parser.body().size();
   }
   CHECK(got == 60000);
   CHECK(parser.next() == Next::need_more);

@@ -37,7 +37,7 @@ struct Asker final : HttpTransferCallbacks {
     status = info.status;
     transfer->unlimited_body();
   }
-  void on_transfer_body(std::string&& bytes) override { body += bytes; }
+  void on_transfer_body(std::string_view bytes) override { body += bytes; }
   void on_transfer_complete() override { over = true; }
   void on_transfer_failed(const core::Failure& failure) override {
     fault = failure;

@@ -29,7 +29,7 @@ struct Owner final : HttpTransferCallbacks {
   void on_transfer_sent() override {}
   void on_transfer_drained() override {}
   void on_transfer_head(const http::ResponseInfo&) override {}
-  void on_transfer_body(std::string&& bytes) override { body += bytes; }
+  void on_transfer_body(std::string_view bytes) override { body += bytes; }
   void on_transfer_complete() override {
     if (distrusts) transfer->distrust();
     over = true;
@@ -102,7 +102,7 @@ TEST_CASE("the pool of connections") {
         void on_transfer_sent() override {}
         void on_transfer_drained() override {}
         void on_transfer_head(const http::ResponseInfo&) override {}
-        void on_transfer_body(std::string&&) override {}
+        void on_transfer_body(std::string_view) override {}
         void on_transfer_complete() override { done(); }
         void on_transfer_failed(const core::Failure& fault) override { FAIL(fault.text); }
       } first;
