@@ -83,11 +83,6 @@ ssize_t read_some(int fd, char* to, size_t size) {
 // these.
 enum class Mark : char { ready = 'r', exited = 'x' };
 
-struct Failure {
-  int exit = 0;
-  std::string text;  // a sentence, or what the gateway itself has written
-};
-
 class Keeper {
  public:
   Keeper(KeeperPlan plan, const ServeShared& serve, int client)
@@ -148,9 +143,9 @@ class Keeper {
     }
   }
 
-  void report(const std::optional<Failure>& failed) {
+  void report(const std::optional<Error>& failed) {
     if (failed) log::tell(failed->text);
-    const char exit = static_cast<char>(failed ? failed->exit : 0);
+    const char exit = static_cast<char>(failed ? failed->code : 0);
     if (!write_all(client_.get(), std::string_view(&exit, 1))) _exit(0);
   }
 
@@ -170,15 +165,16 @@ class Keeper {
     if (readable(client_.get(), Deadline(pause))) _exit(0);
   }
 
-  Failure failure(cli::ExitCode exit, const std::string& text) {
-    return {code(exit), fmt::format("lineward: {}\n", text)};
+  // An error's code is the exit code; its text is a sentence, or what the gateway itself has written.
+  Error failure(cli::ExitCode exit, const std::string& text) {
+    return {.text = fmt::format("lineward: {}\n", text), .code = code(exit)};
   }
 
   // Nullopt: the lease is there.
-  std::optional<Failure> take_lease() {
+  std::optional<Error> take_lease() {
     Deadline deadline(plan_.limit);
     const Deadline whole(plan_.limit + kLeaseLimit);
-    std::optional<Failure> failed;
+    std::optional<Error> failed;
     uint32_t starts = 0;
     while (!deadline.over()) {
       switch (ask(deadline, failed)) {
@@ -218,7 +214,7 @@ class Keeper {
   // `nobody`: there is no gateway, or it is leaving. `busy`: more clients connect at once than it has taken
   // yet.
   enum class Asked : uint8_t { granted, refused, busy, nobody };
-  Asked ask(const Deadline& deadline, std::optional<Failure>& failed) {
+  Asked ask(const Deadline& deadline, std::optional<Error>& failed) {
     OwnedFd fd(net::connect_unix(plan_.place.lease));
     if (!fd.open()) return errno == EAGAIN ? Asked::busy : Asked::nobody;
     ucred peer{};
@@ -251,7 +247,7 @@ class Keeper {
     return Asked::refused;
   }
 
-  std::optional<Failure> start() {
+  std::optional<Error> start() {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
       return failure(cli::ExitCode::internal,
@@ -275,7 +271,7 @@ class Keeper {
     return follow_start(told.get(), Deadline(kStartLimit + kSlack));
   }
 
-  std::optional<Failure> follow_start(int pipe, const Deadline& deadline) {
+  std::optional<Error> follow_start(int pipe, const Deadline& deadline) {
     pid_t gateway = 0;
     constexpr size_t kMarkBytes = 3;
     std::string text;
@@ -297,16 +293,16 @@ class Keeper {
     const std::string said = text.substr(sizeof gateway, std::min(mark, text.size()) - sizeof gateway);
     if (mark != std::string::npos) {
       const int exit = static_cast<unsigned char>(text[mark + 2]);
-      return Failure{exit == 0 ? code(cli::ExitCode::failure) : exit,
-                     said + "lineward: the shared gateway could not be started\n"};
+      return Error{.text = said + "lineward: the shared gateway could not be started\n",
+                   .code = exit == 0 ? code(cli::ExitCode::failure) : exit};
     }
     if (ended)
-      return Failure{code(cli::ExitCode::internal),
-                     said + "lineward: the shared gateway ended while it started\n"};
+      return Error{.text = said + "lineward: the shared gateway ended while it started\n",
+                   .code = code(cli::ExitCode::internal)};
     ::kill(gateway, SIGKILL);
-    return Failure{code(cli::ExitCode::temporary),
-                   fmt::format("{}lineward: the shared gateway was not ready within {} ms\n", said,
-                               kStartLimit.count())};
+    return Error{.text = fmt::format("{}lineward: the shared gateway was not ready within {} ms\n", said,
+                                     kStartLimit.count()),
+                 .code = code(cli::ExitCode::temporary)};
   }
 
   // In the process of the gateway, which keeps the lock. It ends by itself if it does not become ready.
