@@ -31,7 +31,9 @@ class Allowance {
 
 class FrameGate {
  public:
-  enum class Fault : uint8_t { resets, control_frames, head };
+  // head: a compressed one, or one in too many frames. The library behind the gate finds the others:
+  // fields: a head that is decompressed.
+  enum class Fault : uint8_t { resets, control_frames, head, fields, push, protocol };
 
   // `head_bytes`: of a compressed head, with all its frames.
   explicit FrameGate(size_t head_bytes) : head_bytes_(head_bytes) {}

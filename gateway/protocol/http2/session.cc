@@ -23,15 +23,6 @@ bool is_first(const nghttp2_frame& frame) {
   return frame.headers.cat == NGHTTP2_HCAT_REQUEST || frame.headers.cat == NGHTTP2_HCAT_RESPONSE;
 }
 
-Session::Fault::Kind kind_of(http::FrameGate::Fault fault) {
-  switch (fault) {
-    case http::FrameGate::Fault::resets: return Session::Fault::Kind::resets;
-    case http::FrameGate::Fault::control_frames: return Session::Fault::Kind::control_frames;
-    case http::FrameGate::Fault::head: break;
-  }
-  return Session::Fault::Kind::head;
-}
-
 // Frames that continue a head: with the first one as many as the gate permits.
 constexpr size_t kContinuations = 15;
 
@@ -171,25 +162,27 @@ Session::~Session() {
   nghttp2_session_del(session_);
 }
 
+uint32_t Session::goaway_code(Fault fault) {
+  const bool breaks_rules = fault == Fault::push || fault == Fault::protocol;
+  return breaks_rules ? NGHTTP2_PROTOCOL_ERROR : NGHTTP2_ENHANCE_YOUR_CALM;
+}
+
 std::optional<Session::Fault> Session::feed(std::string_view bytes, std::chrono::milliseconds now) {
   std::string_view frames = bytes;
   const size_t of_preface = std::min(preface_left_, frames.size());
   preface_left_ -= of_preface;
   frames.remove_prefix(of_preface);
-  if (const auto fault = gate_.feed(frames, now))
-    return Fault{kind_of(*fault), {}, NGHTTP2_ENHANCE_YOUR_CALM};
+  if (const auto fault = gate_.feed(frames, now)) return fault;
   busy_ = true;
   const ssize_t read =
       nghttp2_session_mem_recv(session_, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   busy_ = false;
-  if (read == NGHTTP2_ERR_CALLBACK_FAILURE && pushed_)
-    return Fault{Fault::Kind::push, {}, NGHTTP2_PROTOCOL_ERROR};
-  if (read == NGHTTP2_ERR_CALLBACK_FAILURE) return Fault{Fault::Kind::fields, {}, NGHTTP2_ENHANCE_YOUR_CALM};
+  if (read == NGHTTP2_ERR_CALLBACK_FAILURE) return pushed_ ? Fault::push : Fault::fields;
   // The library's own limit of acknowledgements that wait, which many frames in one read may meet first.
-  if (read == NGHTTP2_ERR_FLOODED) return Fault{Fault::Kind::control_frames, {}, NGHTTP2_ENHANCE_YOUR_CALM};
-  if (read < 0)
-    return Fault{Fault::Kind::protocol, nghttp2_strerror(static_cast<int>(read)), NGHTTP2_PROTOCOL_ERROR};
-  return std::nullopt;
+  if (read == NGHTTP2_ERR_FLOODED) return Fault::control_frames;
+  if (read >= 0) return std::nullopt;
+  protocol_error_ = nghttp2_strerror(static_cast<int>(read));
+  return Fault::protocol;
 }
 
 std::string_view Session::output() {

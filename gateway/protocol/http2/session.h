@@ -51,13 +51,8 @@ class SessionEvents {
 class Session {
  public:
   enum class Side : uint8_t { server, client };
-  struct Fault {
-    // head: a compressed one, or one in too many frames. fields: a head that is decompressed.
-    enum class Kind : uint8_t { resets, control_frames, head, fields, push, protocol };
-    Kind kind = Kind::protocol;
-    std::string_view why;  // of `protocol`
-    uint32_t code = 0;     // for GOAWAY
-  };
+  using Fault = http::FrameGate::Fault;
+  static uint32_t goaway_code(Fault fault);
 
   // `head_bytes`: of a compressed head of the peer.
   Session(Side side, SessionEvents& events, size_t head_bytes);
@@ -68,6 +63,8 @@ class Session {
   nghttp2_session* raw() const { return session_; }
   // Received bytes. After a fault the peer gets GOAWAY with its code, and nothing more is fed.
   std::optional<Fault> feed(std::string_view bytes, std::chrono::milliseconds now);
+  // The library's words for Fault::protocol.
+  std::string_view protocol_error() const { return protocol_error_; }
   // The next bytes for the peer, valid until the next call. Empty: none.
   std::string_view output();
   // feed() or output() is on the stack.
@@ -92,6 +89,7 @@ class Session {
   size_t preface_left_;
   bool busy_ = false;
   bool pushed_ = false;
+  std::string_view protocol_error_;
 };
 
 }  // namespace lineward::http2

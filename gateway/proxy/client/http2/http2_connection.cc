@@ -35,28 +35,28 @@ constexpr size_t kHeadFactor = 4;
 constexpr milliseconds kLinger{2000};
 constexpr milliseconds kLeastCheck{1000};
 
-std::string sentence(const http2::Session::Fault& fault) {
-  switch (fault.kind) {
-    case http2::Session::Fault::Kind::resets: return "the client resets streams faster than it may";
-    case http2::Session::Fault::Kind::control_frames:
+std::string_view sentence(http2::Session::Fault fault, std::string_view protocol_error) {
+  switch (fault) {
+    case http2::Session::Fault::resets: return "the client resets streams faster than it may";
+    case http2::Session::Fault::control_frames:
       return "the client sends more control frames than it may (SETTINGS, PING, WINDOW_UPDATE, empty DATA)";
-    case http2::Session::Fault::Kind::head:
+    case http2::Session::Fault::head:
       return "a compressed head is larger than it may be (listen.maxHeadBytes), or in too many frames";
-    case http2::Session::Fault::Kind::fields: return "a head is larger than it may be (listen.maxHeadBytes)";
-    case http2::Session::Fault::Kind::push: return "the client pushes";
-    case http2::Session::Fault::Kind::protocol: break;
+    case http2::Session::Fault::fields: return "a head is larger than it may be (listen.maxHeadBytes)";
+    case http2::Session::Fault::push: return "the client pushes";
+    case http2::Session::Fault::protocol: break;
   }
-  return std::string(fault.why);
+  return protocol_error;
 }
 
-metrics::Http2Fault fault_of(http2::Session::Fault::Kind kind) {
-  switch (kind) {
-    case http2::Session::Fault::Kind::resets: return metrics::Http2Fault::resets;
-    case http2::Session::Fault::Kind::control_frames: return metrics::Http2Fault::control_frames;
-    case http2::Session::Fault::Kind::head:
-    case http2::Session::Fault::Kind::fields: return metrics::Http2Fault::head;
-    case http2::Session::Fault::Kind::push:
-    case http2::Session::Fault::Kind::protocol: break;
+metrics::Http2Fault counted_as(http2::Session::Fault fault) {
+  switch (fault) {
+    case http2::Session::Fault::resets: return metrics::Http2Fault::resets;
+    case http2::Session::Fault::control_frames: return metrics::Http2Fault::control_frames;
+    case http2::Session::Fault::head:
+    case http2::Session::Fault::fields: return metrics::Http2Fault::head;
+    case http2::Session::Fault::push:
+    case http2::Session::Fault::protocol: break;
   }
   return metrics::Http2Fault::protocol;
 }
@@ -116,7 +116,9 @@ void Http2Connection::on_data(std::string_view bytes) {
   const auto fault = session_.feed(bytes, loop_.now());
   head_at_ = !session_.in_head() ? milliseconds(0) : head_at_.count() > 0 ? head_at_ : loop_.now();
   if (!stream_) return;
-  if (fault) return fail(fault_of(fault->kind), sentence(*fault), fault->code);
+  if (fault)
+    return fail(counted_as(*fault), sentence(*fault, session_.protocol_error()),
+                http2::Session::goaway_code(*fault));
   later();
 }
 

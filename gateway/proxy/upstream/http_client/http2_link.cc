@@ -32,21 +32,21 @@ constexpr milliseconds kLinger{1000};
 // A request that waited this long without any sign of the server makes it doubtful.
 constexpr milliseconds kSilence{1000};
 
-std::string sentence(const http2::Session::Fault& fault) {
-  switch (fault.kind) {
-    case http2::Session::Fault::Kind::resets: return "resets HTTP/2 streams faster than it may";
-    case http2::Session::Fault::Kind::control_frames:
+std::string sentence(http2::Session::Fault fault, std::string_view protocol_error) {
+  switch (fault) {
+    case http2::Session::Fault::resets: return "resets HTTP/2 streams faster than it may";
+    case http2::Session::Fault::control_frames:
       return "sends more HTTP/2 control frames than it may (SETTINGS, PING, WINDOW_UPDATE, empty DATA)";
-    case http2::Session::Fault::Kind::head:
+    case http2::Session::Fault::head:
       return "sent too much: a compressed head is larger than it may be (limits.maxHeadBytes), or in too "
              "many "
              "frames";
-    case http2::Session::Fault::Kind::fields:
+    case http2::Session::Fault::fields:
       return "sent too much: a head is larger than it may be (limits.maxHeadBytes)";
-    case http2::Session::Fault::Kind::push: return "pushes over HTTP/2, which is switched off";
-    case http2::Session::Fault::Kind::protocol: break;
+    case http2::Session::Fault::push: return "pushes over HTTP/2, which is switched off";
+    case http2::Session::Fault::protocol: break;
   }
-  return fmt::format("does not keep to HTTP/2: {}", fault.why);
+  return fmt::format("does not keep to HTTP/2: {}", protocol_error);
 }
 
 }  // namespace
@@ -435,9 +435,9 @@ void Http2Link::end_when_idle() {
   later();
 }
 
-void Http2Link::fail(const http2::Session::Fault& fault) {
-  say_last(fault.code);
-  lose({.reason = EndReason::upstream_protocol, .text = sentence(fault)});
+void Http2Link::fail(http2::Session::Fault fault) {
+  say_last(http2::Session::goaway_code(fault));
+  lose({.reason = EndReason::upstream_protocol, .text = sentence(fault, session_.protocol_error())});
 }
 
 void Http2Link::say_last(uint32_t code) {

@@ -138,7 +138,7 @@ class Http2Link final : private net::StreamCallbacks, private http2::SessionEven
   void run();
   void flush();
   void write(std::string bytes);
-  void fail(const http2::Session::Fault& fault);
+  void fail(http2::Session::Fault fault);
   void say_last(uint32_t code);
   void finish();
   void lose(const LinkLoss& why);

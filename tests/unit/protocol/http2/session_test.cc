@@ -118,8 +118,8 @@ TEST_CASE("session: a server that pushes") {
                               nullptr);
   const auto fault = client.session.feed(server.output(), milliseconds(0));
   REQUIRE(fault);
-  CHECK(fault->kind == Session::Fault::Kind::push);
-  CHECK(fault->code == NGHTTP2_PROTOCOL_ERROR);
+  CHECK(*fault == Session::Fault::push);
+  CHECK(Session::goaway_code(*fault) == NGHTTP2_PROTOCOL_ERROR);
 }
 
 TEST_CASE("session: faults of the gate come before the library's") {
@@ -129,8 +129,8 @@ TEST_CASE("session: faults of the gate come before the library's") {
     flood += std::string("\0\0\x08\x06\0\0\0\0\0", 9) + std::string(8, 'x');
   const auto fault = client.session.feed(flood, milliseconds(0));
   REQUIRE(fault);
-  CHECK(fault->kind == Session::Fault::Kind::control_frames);
-  CHECK(fault->code == NGHTTP2_ENHANCE_YOUR_CALM);
+  CHECK(*fault == Session::Fault::control_frames);
+  CHECK(Session::goaway_code(*fault) == NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
 TEST_CASE("session: the other side resets a stream") {
