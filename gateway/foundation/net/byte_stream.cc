@@ -241,12 +241,7 @@ void ByteStream::flush() {
       if (error == 0) return;
       writing_ = false;
     }
-    if (error != 0) {
-      drop_queue();
-      if (last_bytes_) return loop_.last_writers_.done(*this);
-      ended(error);
-      return;
-    }
+    if (error != 0) return write_failed(error);
     // The same for a pipe: libuv sends the rest when there is room.
     auto* request = new WriteRequest;
     request->request.data = request;
@@ -273,10 +268,7 @@ void ByteStream::flush() {
     if (error != 0) {
       delete request;
       writing_ = false;
-      drop_queue();
-      if (last_bytes_) return loop_.last_writers_.done(*this);
-      ended(error);
-      return;
+      return write_failed(error);
     }
   }
   if (queue_.empty() && !writing_ && !closed()) all_sent();
@@ -295,12 +287,7 @@ void ByteStream::written(WriteRequest* request, int status) {
   writing_ = false;
   if (closed()) return;
   backlog_ -= request->bytes;
-  if (status != 0) {
-    drop_queue();
-    if (last_bytes_) return loop_.last_writers_.done(*this);
-    ended(status);
-    return;
-  }
+  if (status != 0) return write_failed(status);
   flush();
 }
 

@@ -123,6 +123,12 @@ class ByteStream final : public Stream {
     if (!writing_) flush_later_.schedule();
   }
   void written(WriteRequest* request, int status);
+  // May destroy this stream.
+  void write_failed(int error) {
+    drop_queue();
+    if (last_bytes_) return loop_.last_writers_.done(*this);
+    ended(error);
+  }
   void ended(int error);
 
   Loop& loop_;

@@ -165,11 +165,7 @@ void ByteStream::flush_tls() {
     if (error == 0) return;
     writing_ = false;
   }
-  if (error != 0) {
-    drop_queue();
-    if (last_bytes_) return loop_.last_writers_.done(*this);
-    return ended(error);
-  }
+  if (error != 0) return write_failed(error);
   if (queue_.empty()) all_sent();
 }
 
