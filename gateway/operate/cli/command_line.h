@@ -1,9 +1,10 @@
 // Parses argv into a loaded configuration to run, or into an exit code when the command is already done.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
-#include <functional>
 #include <iosfwd>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,9 +17,18 @@
 #include "config/reader/variables.h"
 #include "operate/cli/exit_codes.h"
 #include "operate/cli/gateway_process.h"
-#include "operate/cli/share_request.h"
 
 namespace lineward::cli {
+
+// `lineward stdio --share`: what the command line and its configuration were made of. Two clients share a
+// gateway only if it is equal (operate/share/share_key.h). Secrets among it: for a digest alone.
+struct ShareRequest {
+  std::chrono::milliseconds linger{0};
+  std::vector<std::pair<std::string, std::string>> words;       // flags and the command
+  std::vector<std::pair<std::string, std::string>> files;       // path and content
+  std::vector<std::string> named;                               // paths of files that options of plugins name
+  std::map<std::string, std::optional<std::string>> looked_up;  // variables of the environment
+};
 
 struct Invocation {
   enum class Command : uint8_t { none, run, validate, version };

@@ -123,12 +123,7 @@ void add_target(CLI::App& command, TargetFlags& flags) {
   add_headers(command, server);
   text("--token-file", flags.token_file, "A file with a token, which is sent as Authorization: Bearer",
        "FILE");
-  command
-      .add_option("-e,--env", server.env,
-                  "K=V for the server behind --; K alone takes the value from the environment")
-      ->type_name("K[=V]")
-      ->allow_extra_args(false);
-  text("--cwd", server.cwd, "The working directory of the server behind --", "DIR");
+  add_server_command(command, server);
   text("--protocol-era", server.protocol_era, "auto, legacy or modern", "WORD");
   text("--timeout", server.timeout,
        "A call ends after this long without answer and progress (60s, or as the running gateway has it)",

@@ -19,11 +19,7 @@
 #include "operate/cli/prepare.h"
 #include "operate/cli/server_flags.h"
 #include "operate/cli/stdio_command.h"
-#include "operate/doctor/front_check.h"
-#include "operate/doctor/http_check.h"
-#include "operate/doctor/machine_check.h"
-#include "operate/doctor/stdio_check.h"
-#include "operate/doctor/token_keys_check.h"
+#include "operate/doctor/checks.h"
 #include "plugins/registry.h"
 #include "protocol/mcp/probe.h"
 
@@ -193,12 +189,7 @@ void add_doctor(CLI::App& app, DoctorFlags& flags) {
   text("--server", server.server, "Only this one of its servers", "NAME");
   text("--url", server.url, "A server that speaks HTTP, instead of a configuration", "URL");
   add_headers(*command, server);
-  command
-      ->add_option("-e,--env", server.env,
-                   "K=V for the server behind --; K alone takes the value from the environment")
-      ->type_name("K[=V]")
-      ->allow_extra_args(false);
-  text("--cwd", server.cwd, "The working directory of the server behind --", "DIR");
+  add_server_command(*command, server);
   text("--patience", flags.patience, "How long each answer of a server is waited for (20s)", "DUR");
   text("--idle", flags.idle, "How long quiet streams are, with a URL for FILE (20s; 0s: none)", "DUR");
   text("--try-cancel", flags.cancel, "Calls this tool of each server and cancels it: TOOL, or 'TOOL {…}'",

@@ -91,6 +91,14 @@ void add_headers(CLI::App& app, Flags& flags) {
       ->allow_extra_args(false);
 }
 
+void add_server_command(CLI::App& app, Flags& flags) {
+  app.add_option("-e,--env", flags.env,
+                 "K=V for the server behind --; K alone takes the value from the environment")
+      ->type_name("K[=V]")
+      ->allow_extra_args(false);
+  app.add_option("--cwd", flags.cwd, "The working directory of the server behind --")->type_name("DIR");
+}
+
 CLI::App* add_stdio(CLI::App& app, Flags& flags) {
   CLI::App* stdio = app.add_subcommand("stdio", "Serves one client on stdin and stdout.");
   auto text = [stdio](const char* name, std::string& target, const char* help, const char* type) {
@@ -106,12 +114,7 @@ CLI::App* add_stdio(CLI::App& app, Flags& flags) {
   text("--timeout", flags.timeout, "A call ends after this long without answer and progress (60s)", "DUR");
   text("--max-duration", flags.max_duration, "The longest duration of a call, progress or not (10m)", "DUR");
   text("--name", flags.name, "The server's name; by default derived from its command or host", "NAME");
-  stdio
-      ->add_option("-e,--env", flags.env,
-                   "K=V for the server behind --; K alone takes the value from the environment")
-      ->type_name("K[=V]")
-      ->allow_extra_args(false);
-  text("--cwd", flags.cwd, "The working directory of the server behind --", "DIR");
+  add_server_command(*stdio, flags);
   text("--protocol-era", flags.protocol_era, "auto, legacy or modern", "WORD");
   text("--log-format", flags.log_format, "auto, text, logfmt or json", "WORD");
   text("--log-level", flags.log_level, "debug, info, warn or error (warn)", "WORD");

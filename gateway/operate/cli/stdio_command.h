@@ -19,5 +19,7 @@ std::optional<size_t> command_without_dashes(const CLI::App& app, const std::vec
                                              const config::EnvLookup& env);
 // -H, for the server named by a URL.
 void add_headers(CLI::App& app, Flags& flags);
+// -e and --cwd, for the server behind --.
+void add_server_command(CLI::App& app, Flags& flags);
 
 }  // namespace lineward::cli

@@ -1,4 +1,4 @@
-#include "operate/doctor/front_check.h"
+#include "operate/doctor/checks.h"
 
 #include <fmt/format.h>
 #include <poll.h>

@@ -1,8 +1,6 @@
-#include "operate/doctor/http_check.h"
+#include "operate/doctor/checks.h"
 
 #include <fmt/format.h>
-
-#include <algorithm>
 
 #include "config/duration.h"
 #include "foundation/log/sanitize.h"

@@ -1,4 +1,4 @@
-#include "operate/doctor/machine_check.h"
+#include "operate/doctor/checks.h"
 
 #include <fmt/format.h>
 #include <netdb.h>
@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <filesystem>

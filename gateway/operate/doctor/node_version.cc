@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "foundation/json/json_document.h"
 #include "foundation/log/sanitize.h"

@@ -1,4 +1,4 @@
-// The measurements of the path to a Lineward, and their meaning. Pure; front_check.h measures.
+// The measurements of the path to a Lineward, and their meaning. Pure; front_check.cc measures.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "operate/doctor/token_keys_check.h"
+#include "operate/doctor/checks.h"
 
 #include <fmt/format.h>
 
