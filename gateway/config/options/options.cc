@@ -5,12 +5,8 @@
 
 #include "config/forward_rules.h"
 #include "config/options/names.h"
+#include "config/options/option_groups.h"
 #include "config/options/option_row.h"
-#include "config/options/options_aggregate.h"
-#include "config/options/options_audit.h"
-#include "config/options/options_limits.h"
-#include "config/options/options_replicas.h"
-#include "config/options/options_tls.h"
 #include "config/options/read_value.h"
 #include "foundation/base/own_host.h"
 #include "foundation/json/json_case.h"

@@ -1,4 +1,4 @@
-#include "config/options/options_aggregate.h"
+#include "config/options/option_groups.h"
 
 #include "config/aggregate.h"
 #include "config/options/option_row.h"

@@ -1,4 +1,4 @@
-#include "config/options/options_audit.h"
+#include "config/options/option_groups.h"
 
 #include "config/options/option_row.h"
 

@@ -1,4 +1,4 @@
-#include "config/options/options_replicas.h"
+#include "config/options/option_groups.h"
 
 #include <algorithm>
 

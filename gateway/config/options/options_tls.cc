@@ -1,4 +1,4 @@
-#include "config/options/options_tls.h"
+#include "config/options/option_groups.h"
 
 #include "config/options/option_row.h"
 
