@@ -1,9 +1,9 @@
 #include "config/environment.h"
 
-#include <algorithm>
 #include <array>
 
 #include "config/config.h"
+#include "foundation/base/is_among.h"
 
 namespace lineward::config {
 namespace {
@@ -14,24 +14,19 @@ constexpr std::array<std::string_view, 13> kUsual{
     "USER",      "LOGNAME",    "SHELL",       "TERM",     "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
     "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy",  "LANGUAGE"};
 
-template <class Names>
-bool contains(const Names& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 }  // namespace
 
 bool is_usual_variable(std::string_view name) {
-  return contains(kMinimal, name) || contains(kUsual, name) || name.substr(0, 3) == "LC_";
+  return is_among(kMinimal, name) || is_among(kUsual, name) || name.substr(0, 3) == "LC_";
 }
 
 bool inherits(const Server& server, std::string_view name) {
   const InheritedEnv& env = server.inherit_env;
-  if (name.substr(0, 9) == "LINEWARD_" || contains(server.withheld_env, name)) return false;
+  if (name.substr(0, 9) == "LINEWARD_" || is_among(server.withheld_env, name)) return false;
   switch (env.mode) {
     case InheritedEnv::Mode::all: return true;
-    case InheritedEnv::Mode::minimal: return contains(kMinimal, name);
-    case InheritedEnv::Mode::usual: return is_usual_variable(name) || contains(env.names, name);
+    case InheritedEnv::Mode::minimal: return is_among(kMinimal, name);
+    case InheritedEnv::Mode::usual: return is_usual_variable(name) || is_among(env.names, name);
   }
   return false;
 }
@@ -46,7 +41,7 @@ void withhold(std::vector<Server>& servers, const VariableUses& uses) {
         bool its = own != uses.end() && own->second.count(name) > 0;
         // Variables it would not inherit are not recorded: a reload compares this.
         bool would =
-            server.inherit_env.mode == InheritedEnv::Mode::all || contains(server.inherit_env.names, name);
+            server.inherit_env.mode == InheritedEnv::Mode::all || is_among(server.inherit_env.names, name);
         if (!its && would && !is_usual_variable(name)) withheld.insert(name);
       }
     }

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "foundation/base/glob.h"
+#include "foundation/base/is_among.h"
 #include "foundation/json/json_scan.h"
 
 namespace lineward::plugins {
@@ -35,19 +36,14 @@ struct Level {
   Alive alive;
 };
 
-template <size_t N>
-bool is_one_of(std::string_view name, const std::array<std::string_view, N>& names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 // The kind of a schema's member, by its key. An array there holds schemas or names.
 Is in_schema(std::string_view key) {
   static constexpr std::array<std::string_view, 6> kTexts{"title",   "description", "$comment",
                                                           "default", "examples",    "enumNames"};
   static constexpr std::array<std::string_view, 5> kMaps{"properties", "patternProperties", "$defs",
                                                          "definitions", "dependentSchemas"};
-  if (is_one_of(key, kTexts)) return Is::text;
-  return is_one_of(key, kMaps) ? Is::schemas : Is::schema;
+  if (is_among(kTexts, key)) return Is::text;
+  return is_among(kMaps, key) ? Is::schemas : Is::schema;
 }
 
 class Walk {

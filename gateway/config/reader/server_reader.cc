@@ -14,6 +14,7 @@
 #include "config/options/read_value.h"
 #include "config/reader/plugin_reader.h"
 #include "config/reader/shown_tools.h"
+#include "foundation/base/is_among.h"
 
 namespace lineward::config {
 namespace {
@@ -23,16 +24,11 @@ constexpr size_t kMaxServers = 1000;
 constexpr size_t kMaxOrigins = 64;
 constexpr uint64_t kMaxWeight = 1000;
 
-template <size_t N>
-bool is_one_of(const std::array<std::string_view, N>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 // Settings between a client and its user; a gateway ignores them.
 bool is_client_matter(std::string_view key) {
   static constexpr std::array<std::string_view, 9> kWords = {
       "autoApprove", "alwaysAllow", "trust", "dev", "oauth", "auth", "description", "gallery", "icon"};
-  return is_one_of(kWords, key) || key.substr(0, 7) == "sandbox";
+  return is_among(kWords, key) || key.substr(0, 7) == "sandbox";
 }
 
 }  // namespace
@@ -169,7 +165,7 @@ void ServerReader::read_server_member(const Member& member, Server& server, Http
 bool ServerReader::read_client_word(const Member& member, Server& server, HttpSigns& http) {
   static constexpr std::array<std::string_view, 3> kUrls = {"url", "httpUrl", "serverUrl"};
   static constexpr std::array<std::string_view, 3> kTypes = {"type", "transportType", "transport"};
-  if (is_one_of(kUrls, member.key)) {
+  if (is_among(kUrls, member.key)) {
     options_.set(*find_option("mcpServers.*.url"), member.value, server);
     if (member.value.kind != NodeKind::null && !member.value.text.empty()) http.url = &member;
   } else if (member.key == "urls") {
@@ -177,7 +173,7 @@ bool ServerReader::read_client_word(const Member& member, Server& server, HttpSi
   } else if (member.key == "headers") {
     http.headers = &member;
     options_.set(*find_option("mcpServers.*.headers"), member.value, server);
-  } else if (is_one_of(kTypes, member.key)) {
+  } else if (is_among(kTypes, member.key)) {
     read_type(member, server, http);
   } else if (member.key == "enabled") {
     read_enabled(member, server);
@@ -262,7 +258,7 @@ void ServerReader::read_type(const Member& member, Server& server, HttpSigns& ht
   if (member.value.kind != NodeKind::scalar) {
     values_.add("wrong-type", fmt::format("'{}' takes one word: stdio, http or sse", member.key),
                 member.value);
-  } else if (is_one_of(kHttpTypeWords, member.value.text)) {
+  } else if (is_among(kHttpTypeWords, member.value.text)) {
     http.type = &member;
     server.type = ServerType::http;
   } else if (member.value.text == "sse") {

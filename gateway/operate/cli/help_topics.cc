@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
 #include "config/options/names.h"
 #include "config/options/options_text.h"
 #include "config/options/read_value.h"
+#include "foundation/base/is_among.h"
 #include "operate/cli/reason_pages.h"
 #include "plugins/registry.h"
 
@@ -15,10 +14,6 @@ namespace lineward::cli {
 namespace {
 
 constexpr size_t kWidth = 100;
-
-bool contains(const std::vector<std::string_view>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 // The names of plugins, either authenticating ones or the others.
 std::vector<std::string_view> plugin_names(bool authenticating) {
@@ -68,7 +63,7 @@ ExitCode no_such_topic(const std::vector<std::string_view>& commands, const std:
   std::vector<std::string> groups = config::help_topics();
   std::vector<std::string_view> options;
   for (const std::string& group : groups) {
-    if (!contains(commands, group)) options.push_back(group);
+    if (!is_among(commands, group)) options.push_back(group);
   }
   for (std::string_view one : {"auth", "defaults", "plugins"})
     options.push_back(one);
@@ -129,7 +124,7 @@ std::string plain_page(std::string_view markdown) {
 ExitCode print_topic(const CLI::App& app, const std::vector<std::string_view>& commands,
                      const std::string& topic, const CommandContext& around) {
   std::string out;
-  if (topic != "options" && contains(commands, topic)) out = app.get_subcommand(topic)->help();
+  if (topic != "options" && is_among(commands, topic)) out = app.get_subcommand(topic)->help();
   if (topic == "plugins") {
     out += plugins_text(false) +
            "Plugins that authenticate callers (apiKey, jwt) stand below auth: lineward help auth\n";

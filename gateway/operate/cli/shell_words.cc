@@ -1,18 +1,14 @@
 #include "operate/cli/shell_words.h"
 
-#include <algorithm>
 #include <array>
+
+#include "foundation/base/is_among.h"
 
 namespace lineward::cli {
 namespace {
 
 bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\n';
-}
-
-template <size_t N>
-bool is_one_of(const std::array<std::string_view, N>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 std::string_view base_name(std::string_view path) {
@@ -24,12 +20,12 @@ bool is_runner(std::string_view program) {
   static constexpr std::array<std::string_view, 16> kRunners = {
       "npx",  "npm", "pnpm", "pnpx", "yarn", "bun", "bunx",   "node",
       "deno", "uv",  "uvx",  "pipx", "tsx",  "env", "poetry", "sudo"};
-  return is_one_of(kRunners, program) || program.substr(0, 6) == "python";
+  return is_among(kRunners, program) || program.substr(0, 6) == "python";
 }
 
 bool is_runner_verb(std::string_view word) {
   static constexpr std::array<std::string_view, 5> kVerbs = {"run", "exec", "dlx", "x", "tool"};
-  return is_one_of(kVerbs, word);
+  return is_among(kVerbs, word);
 }
 
 // Image, package or script: the first word that is neither a runner's flag nor its verb.

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
 
+#include "foundation/base/is_among.h"
 #include "foundation/json/json_member.h"
 #include "foundation/json/json_splice.h"
 #include "foundation/json/json_walk.h"
@@ -15,10 +15,6 @@ namespace lineward::mcp {
 namespace {
 
 constexpr std::string_view kNewPlace = "/properties/result";
-
-bool is_any(std::string_view key, const auto& names) {
-  return std::find(names.begin(), names.end(), key) != names.end();
-}
 
 // Keywords with arbitrary data as values.
 constexpr std::array<std::string_view, 5> kData{"const", "enum", "default", "examples", "example"};
@@ -53,11 +49,11 @@ class Mover {
       if (key == "$id" && !seen_id) {
         seen_id = true;
         has_id = !json::walk_string(cursor_, text_).empty();
-      } else if (is_any(key, kReferences)) {
+      } else if (is_among(kReferences, key)) {
         reference();
-      } else if ((root && key == "$schema") || is_any(key, kData)) {
+      } else if ((root && key == "$schema") || is_among(kData, key)) {
         pass();
-      } else if (is_any(key, kMaps) && cursor_.at_object()) {
+      } else if (is_among(kMaps, key) && cursor_.at_object()) {
         json::walk_members(cursor_, text_, [&](std::string_view, json::Span) { schema(false); });
       } else {
         schema(false);

@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "foundation/base/is_among.h"
 #include "foundation/json/json_member.h"
 #include "foundation/json/json_walk.h"
 #include "protocol/mcp/header_value.h"
@@ -39,22 +40,17 @@ bool is_token(std::string_view text) {
   });
 }
 
-template <size_t N>
-bool is_one_of(const std::array<std::string_view, N>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 // Keywords with data as values, not schemas: an annotation inside has no effect.
 bool holds_data(std::string_view keyword) {
   static constexpr std::array<std::string_view, 4> kWords{"default", "const", "enum", "examples"};
-  return is_one_of(kWords, keyword);
+  return is_among(kWords, keyword);
 }
 
 // Keywords that contain schemas by name, not keywords.
 bool holds_schemas_by_name(std::string_view keyword) {
   static constexpr std::array<std::string_view, 5> kWords{"properties", "patternProperties",
                                                           "dependentSchemas", "$defs", "definitions"};
-  return is_one_of(kWords, keyword);
+  return is_among(kWords, keyword);
 }
 
 // Walks a schema once. `path_` is the current path while only `properties` led there; below any other keyword

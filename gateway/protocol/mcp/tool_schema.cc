@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "foundation/base/is_among.h"
 #include "foundation/json/json_at.h"
 #include "foundation/json/json_bytes.h"
 #include "foundation/json/json_splice.h"
@@ -19,11 +20,6 @@ using json::Span;
 
 constexpr size_t kMaxNotes = 4;
 constexpr size_t kMaxPointer = 1024;
-
-template <size_t N>
-bool is_keyword_of(const std::array<std::string_view, N>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 // The kind of value below a keyword (JSON Schema 2020-12, and `definitions`, `dependencies`,
 // `additionalItems` of older drafts). Everything else is data: a "$ref" in it is no reference.
@@ -46,16 +42,16 @@ Below below(std::string_view key) {
   static constexpr std::array<std::string_view, 3> kLists{"allOf", "anyOf", "oneOf"};
   static constexpr std::array<std::string_view, 6> kMaps{
       "properties", "patternProperties", "dependentSchemas", "definitions", "$defs", "dependencies"};
-  if (is_keyword_of(kSchemas, key)) return Below::schema;
-  if (is_keyword_of(kLists, key)) return Below::list;
-  return is_keyword_of(kMaps, key) ? Below::map : Below::data;
+  if (is_among(kSchemas, key)) return Below::schema;
+  if (is_among(kLists, key)) return Below::list;
+  return is_among(kMaps, key) ? Below::map : Below::data;
 }
 
 // Keywords by which something may refer to a definition in another way.
 bool refers_otherwise(std::string_view key) {
   static constexpr std::array<std::string_view, 4> kKeys{"$dynamicRef", "$recursiveRef", "$anchor",
                                                          "$dynamicAnchor"};
-  return is_keyword_of(kKeys, key);
+  return is_among(kKeys, key);
 }
 
 // A token of a JSON pointer in a URI fragment (RFC 6901, section 6).
