@@ -2,7 +2,6 @@
 // and policies use the server's own names (docs/views.md).
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string_view>
 

@@ -5,7 +5,6 @@
 // read current() from theirs.
 #pragma once
 
-#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "config/auth_blocks.h"
-#include "config/forward_rules.h"
 #include "config/options/options.h"
 #include "config/secrets.h"
 #include "foundation/log/log.h"

@@ -2,8 +2,6 @@
 // peers. Made from the configuration at start and at each reload.
 #pragma once
 
-#include <memory>
-
 #include "config/config.h"
 #include "foundation/base/result.h"
 #include "foundation/net/loop.h"

@@ -2,11 +2,8 @@
 // no token is kept. Bounded: least recently used tokens are dropped.
 #pragma once
 
-#include <array>
 #include <cstring>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>

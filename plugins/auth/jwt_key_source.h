@@ -8,7 +8,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "foundation/net/file_watch.h"
 #include "plugins/auth/jwt_keys.h"

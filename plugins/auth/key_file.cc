@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <iterator>
 
 #include "foundation/base/regular_file.h"
 #include "foundation/base/sha256.h"

@@ -3,7 +3,6 @@
 // starts again. Pure: knows no clock; times are in nanoseconds.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstring>

@@ -4,7 +4,6 @@
 // No callback comes from inside send(), or after the link is destroyed.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>

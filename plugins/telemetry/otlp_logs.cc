@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <iterator>
 #include <mutex>
 #include <vector>
 

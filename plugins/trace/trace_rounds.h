@@ -4,7 +4,6 @@
 // Each worker has one, owned by the plugin. Bounded; the oldest is dropped first.
 #pragma once
 
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <optional>

@@ -2,10 +2,8 @@
 // plugins to the loader (LoadOptions::plugins); this module knows none.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "config/options/options.h"

@@ -5,7 +5,6 @@
 // a shell. Files are read in the order of the globs, then of their names, and each once.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>

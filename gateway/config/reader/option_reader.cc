@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <utility>
-
 #include "config/options/names.h"
 #include "config/options/read_value.h"
 #include "config/reader/tls.h"

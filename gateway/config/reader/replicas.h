@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "config/config.h"
 #include "config/reader/load.h"

@@ -6,7 +6,6 @@
 #include <array>
 #include <utility>
 
-#include "config/options/names.h"
 #include "config/options/read_value.h"
 #include "config/reader/plugin_reader.h"
 

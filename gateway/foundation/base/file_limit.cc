@@ -11,7 +11,6 @@
 #include <set>
 #include <system_error>
 #include <thread>
-#include <utility>
 
 namespace lineward {
 namespace {

@@ -1,7 +1,6 @@
 // Walks nested values of a JSON text by offsets in the whole text, for splicing. Only for valid JSON.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 

@@ -8,9 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 
 #include "foundation/net/service_variables.h"
 #include "foundation/net/socket_address.h"

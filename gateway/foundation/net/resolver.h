@@ -3,7 +3,6 @@
 // Owned by the object that connects to the host; may be destroyed at any moment.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 

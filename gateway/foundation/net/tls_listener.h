@@ -10,7 +10,6 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "foundation/base/result.h"
@@ -41,7 +40,6 @@ class TlsListener {
   TlsListener& operator=(const TlsListener&) = delete;
 
   const std::vector<CertificatePtr>& certificates() const { return options_.certificates; }
-  bool takes_client_certificates() const { return !options_.client_authorities.empty(); }
   // For a connection that begins.
   ssl_ctx_st* first() const { return contexts_.front(); }
 

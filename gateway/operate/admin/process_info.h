@@ -3,8 +3,6 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
-
 namespace lineward::admin {
 
 struct ProcessInfo {

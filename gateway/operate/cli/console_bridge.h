@@ -14,7 +14,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 
 #include "foundation/net/loop.h"
 #include "operate/admin/plain_http.h"

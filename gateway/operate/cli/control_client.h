@@ -5,7 +5,6 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "foundation/base/result.h"

@@ -1,11 +1,9 @@
 // Selects the running gateway for a command, and reports its absence or refusals.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
-#include <vector>
 
 #include "operate/cli/cells.h"
 #include "operate/cli/command_context.h"

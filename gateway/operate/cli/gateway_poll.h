@@ -6,7 +6,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "operate/cli/control_connection.h"
 #include "operate/cli/top_model.h"

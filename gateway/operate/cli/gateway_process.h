@@ -6,7 +6,6 @@
 #include <sys/types.h>
 
 #include <functional>
-#include <string>
 
 #include "config/config.h"
 #include "foundation/base/result.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <istream>
-#include <ostream>
 
 #include "foundation/base/random_id.h"
 #include "operate/cli/prepare.h"

@@ -3,7 +3,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "config/config.h"
 #include "config/reader/load.h"

@@ -1,7 +1,6 @@
 // Serialises heads, bodies and events. External values are checked: no CR, LF or NUL passes.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

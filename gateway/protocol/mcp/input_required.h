@@ -2,7 +2,6 @@
 // and the client's input responses to the answers. Pure functions.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

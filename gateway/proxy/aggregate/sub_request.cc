@@ -8,7 +8,6 @@
 #include "config/call_timeouts.h"
 #include "foundation/log/excerpt.h"
 #include "protocol/mcp/errors.h"
-#include "protocol/mcp/rewrite.h"
 #include "proxy/metrics/limits.h"
 #include "proxy/upstream/http_client/http_headers.h"
 

@@ -13,7 +13,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "proxy/aggregate/naming.h"
 #include "proxy/aggregate/shared_names.h"

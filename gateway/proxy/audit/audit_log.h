@@ -5,7 +5,6 @@
 // kept and retried. The writer thread shares only the buffer, and may outlive this object if the disk hangs.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <thread>

@@ -5,9 +5,6 @@
 #include <openssl/pem.h>
 
 #include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 
 #include "foundation/base/check.h"
 #include "foundation/base/freed.h"

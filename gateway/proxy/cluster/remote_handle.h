@@ -2,12 +2,10 @@
 // calls, and RemoteCallServer, next to the server. Everything is moved or copied: only this handle is shared.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "foundation/base/memory_charge.h"
 #include "foundation/net/mailbox.h"

@@ -14,7 +14,6 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "foundation/net/loop.h"
 #include "proxy/cluster/remote_call_server.h"

@@ -1,7 +1,6 @@
 // The interface from the client side to the exchanges. Clients, sessions and connections hold ids only.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>

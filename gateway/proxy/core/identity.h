@@ -3,7 +3,6 @@
 // of the server makes them headers, members of `_meta` or variables. Pure.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

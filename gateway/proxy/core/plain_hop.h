@@ -6,7 +6,6 @@
 // transport.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "config/aggregate.h"
 #include "config/call_timeouts.h"
@@ -27,7 +26,6 @@ using core::CallPhase;
 using mcp::EndReason;
 using mcp::Field;
 using mcp::Method;
-using std::chrono::milliseconds;
 
 template <class Step>
 void seen(Step step, StepEvent event) {

@@ -4,7 +4,6 @@
 // Owned by the exchange, which resumes it; the chain calls the exchange only through `moved`.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>

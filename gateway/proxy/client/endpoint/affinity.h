@@ -2,7 +2,6 @@
 // cookie, assigned by Lineward or chosen by the client, identifies a modern client across requests. Pure.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

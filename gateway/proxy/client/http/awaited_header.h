@@ -8,7 +8,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "config/config.h"
 #include "foundation/net/byte_stream.h"

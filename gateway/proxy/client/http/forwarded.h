@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "config/config.h"
 #include "foundation/net/networks.h"

@@ -16,7 +16,6 @@
 #include <chrono>
 #include <deque>
 #include <functional>
-#include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>

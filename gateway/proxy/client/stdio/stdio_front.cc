@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "foundation/json/json_splice.h"
 #include "foundation/log/log.h"
 #include "protocol/mcp/errors.h"

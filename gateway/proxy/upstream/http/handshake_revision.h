@@ -2,7 +2,6 @@
 // unchanged.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 

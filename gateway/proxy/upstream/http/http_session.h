@@ -217,7 +217,6 @@ class HttpSession final : public ListenServer, public ServerStreamCallbacks {
   // The last message: sent when earlier posts have arrived and requests are answered, or after a short wait.
   void send_delete();
 
-  void pinged(const std::optional<mcp::Message>& answer, const MessagesEnd& end);
   void checked(Verdict verdict);
   void close_streams();
 

@@ -8,7 +8,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <vector>
 
 #include "protocol/http/char_class.h"
 #include "protocol/http/header_list.h"

@@ -6,7 +6,6 @@
 // Each HTTP upstream owns one; its pool queries it before every request. No callback from inside fetch().
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <string>
 
 #include "foundation/base/memory_charge.h"
 #include "foundation/net/loop.h"

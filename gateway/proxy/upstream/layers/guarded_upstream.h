@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "config/config.h"
 #include "foundation/net/loop.h"

@@ -16,7 +16,6 @@ namespace {
 using core::CallPhase;
 using mcp::Field;
 using mcp::Method;
-using std::chrono::milliseconds;
 
 // The number of consecutive early ends after which clients are notified of the end.
 constexpr uint32_t kTries = 8;

@@ -7,8 +7,6 @@
 // generate the changes that may have been missed.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>

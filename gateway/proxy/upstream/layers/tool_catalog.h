@@ -12,7 +12,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "foundation/base/counted_string.h"
 #include "foundation/base/memory_charge.h"

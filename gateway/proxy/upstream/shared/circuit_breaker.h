@@ -9,7 +9,6 @@
 // fails, no call takes the lock.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>

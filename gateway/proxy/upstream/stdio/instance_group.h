@@ -5,11 +5,8 @@
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <limits>
-#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 

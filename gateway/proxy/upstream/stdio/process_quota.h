@@ -10,11 +10,9 @@
 // Belongs to a StdioUpstream; counts again in each turn in which places are assigned.
 #pragma once
 
-#include <chrono>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
-#include <vector>
 
 #include "proxy/upstream/shared/server_era.h"
 #include "proxy/upstream/stdio/instance_groups.h"

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "foundation/log/log.h"
-#include "proxy/metrics/limits.h"
 
 namespace lineward::upstream {
 namespace {

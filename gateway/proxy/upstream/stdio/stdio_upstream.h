@@ -11,7 +11,6 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "foundation/net/lifetime.h"
 #include "proxy/core/upstream.h"

@@ -1,6 +1,7 @@
 #include "proxy/audit/hash_chain.h"
 
 #include <catch2/catch.hpp>
+#include <vector>
 
 #include "proxy/audit/entry.h"
 
