@@ -326,6 +326,16 @@ bool Stage::keeps_what_servers_said() const {
   return false;
 }
 
+// The owners of what is held, for the story.
+std::string held_as_what() {
+  std::string out;
+  for (size_t i = 0; i < kHeldNames.size(); ++i) {
+    const uint64_t bytes = MemoryCharge::total(static_cast<Held>(i));
+    if (bytes != 0) out += fmt::format(" {} {}", kHeldNames[i], bytes);
+  }
+  return out;
+}
+
 // The client on stdio is still there, and the session that it may have, which listens.
 void Stage::check_empty() {
   if (plan_.on_stdio) return;
@@ -353,17 +363,7 @@ void Stage::check_empty() {
   }
   if (held_bytes() != 0 && !keeps)
     ledger_.violation("bytes are counted as held when all clients have gone",
-                      fmt::format("{}", MemoryCharge::total()));
-}
-
-// The owners of what is held, for the story.
-std::string held_as_what() {
-  std::string out;
-  for (size_t i = 0; i < kHeldNames.size(); ++i) {
-    const uint64_t bytes = MemoryCharge::total(static_cast<Held>(i));
-    if (bytes != 0) out += fmt::format(" {} {}", kHeldNames[i], bytes);
-  }
-  return out;
+                      fmt::format("{}:{}", MemoryCharge::total(), held_as_what()));
 }
 
 // Now and then: what is held for clients is within what they may have, but for what comes from servers just
@@ -397,7 +397,7 @@ Verdict Stage::run() {
                       fmt::format("{}", world_.descriptors()));
   if (held_bytes() != 0)
     ledger_.violation("bytes are counted as held when the gateway has gone",
-                      fmt::format("{}", MemoryCharge::total()));
+                      fmt::format("{}:{}", MemoryCharge::total(), held_as_what()));
   for (size_t i = 0; i < servers_.size(); ++i) {
     // A session that any replica may go on with ends with its client's goodbye alone.
     const bool all_well = plan_.faults.empty() && !ledger_.drained && plan_.replicas < 2;

@@ -238,16 +238,20 @@ NameMap::NameMap(const config::Aggregate& rules, std::shared_ptr<SharedNames> sh
 
 void NameMap::forget(const std::string& server) {
   NameSync::Adding adding(&sync);
-  const NameClaim gone{NameKind::gone, {}, server, {}};
-  take(gone);
-  adding.added(gone);
+  if (release(server)) adding.added({NameKind::gone, {}, server, {}});  // no other worker has said so
+}
+
+bool NameMap::release(const std::string& server) {
+  bool knew = tools.owners().forget(server);
+  knew |= prompts.owners().forget(server);
+  knew |= uris.forget_server(server);
+  return knew;
 }
 
 void NameMap::take(const NameClaim& claim) {
   if (claim.kind == NameKind::gone) {
-    tools.owners().forget(claim.server);
-    prompts.owners().forget(claim.server);
-    return uris.forget_server(claim.server);
+    release(claim.server);
+    return;
   }
   if (claim.kind == NameKind::tool) return tools.owners().take(claim);
   if (claim.kind == NameKind::prompt) return prompts.owners().take(claim);

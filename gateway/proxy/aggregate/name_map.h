@@ -50,6 +50,10 @@ struct NameMap {
   void take(const SeenUri& seen) { uris.take(seen); }
   // It has missed some URIs of results: only those that follow count.
   void forget_seen() { uris.forget_seen(); }
+
+ private:
+  // On this worker alone. False: nothing was known of the server.
+  bool release(const std::string& server);
 };
 
 // The clients' name of a listed item; empty: it is omitted because the name belongs to another item.

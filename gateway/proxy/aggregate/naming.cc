@@ -86,7 +86,8 @@ void Owners::add(const std::string& shown, std::string_view server, std::string_
   ++version_;
 }
 
-void Owners::forget(std::string_view server) {
+bool Owners::forget(std::string_view server) {
+  const uint64_t before = version_;
   const std::string begin = key_of(server, {});
   auto one = by_original_.lower_bound(begin);
   while (one != by_original_.end() && one->first.compare(0, begin.size(), begin) == 0) {
@@ -96,6 +97,7 @@ void Owners::forget(std::string_view server) {
     one = by_original_.erase(one);
     ++version_;
   }
+  return version_ != before;
 }
 
 // ---- names ----

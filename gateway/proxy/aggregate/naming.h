@@ -46,8 +46,8 @@ class Owners {
   void share(NameSync& sync) { sync_ = &sync; }
   // A claim that another worker has made.
   void take(const NameClaim& claim) { add(claim.shown, claim.server, claim.original); }
-  // The names of this server are free from here on.
-  void forget(std::string_view server);
+  // The names of this server are free from here on. False: it had none.
+  bool forget(std::string_view server);
   bool full() const { return by_shown_.size() >= most_ || bytes_ >= kMaxBytes; }
   size_t most() const { return most_; }
   size_t size() const { return by_shown_.size(); }

@@ -18,7 +18,7 @@ size_t bytes_of(const SeenUri& seen) {
   return sizeof seen + seen.uri.size() + seen.server.size();
 }
 
-// Claims that all workers have are dropped no more often than that.
+// While a worker stands still, the others look no more often whether all have the claims.
 constexpr size_t kLookEvery = 256;
 
 }  // namespace
@@ -65,6 +65,7 @@ void NameSync::take_news() {
   for (; seen_ < shared.forgotten_ + shared.seen_.size(); ++seen_)
     names_.take(shared.seen_[seen_ - shared.forgotten_]);
   additions_ = shared.additions_.load(std::memory_order_relaxed);
+  if (!shared.claims_.empty()) shared.drop_taken();
 }
 
 NameSync::Adding::Adding(NameSync* sync) : sync_(sync != nullptr && sync->shared_ ? sync : nullptr) {

@@ -86,18 +86,20 @@ void Uris::add_server(const std::string& server) {
   ++changes_;
 }
 
-void Uris::forget_server(const std::string& server) {
+bool Uris::forget_server(const std::string& server) {
   ++changes_;
-  owners_.forget(server);
-  std::erase_if(templates_, [&](const auto& one) { return one.second == server; });
-  std::erase_if(by_token_, [&](const auto& one) { return one.second == server; });
-  std::erase_if(seen_order_, [&](const std::string& uri) {
-    auto seen = seen_.find(uri);
-    if (seen->second != server) return false;
-    seen_bytes_ -= bytes_seen(uri);
-    seen_.erase(seen);
-    return true;
-  });
+  const auto is_its_own = [&](const auto& one) { return one.second == server; };
+  bool knew = owners_.forget(server);
+  knew |= std::erase_if(templates_, is_its_own) > 0;
+  knew |= std::erase_if(by_token_, is_its_own) > 0;
+  knew |= std::erase_if(seen_order_, [&](const std::string& uri) {
+            auto seen = seen_.find(uri);
+            if (seen->second != server) return false;
+            seen_bytes_ -= bytes_seen(uri);
+            seen_.erase(seen);
+            return true;
+          }) > 0;
+  return knew;
 }
 
 // ---- listed URIs ----

@@ -41,8 +41,8 @@ class Uris {
   void forget_seen();
 
   void add_server(const std::string& server);
-  // Its URIs may belong to others from here on. On this worker alone.
-  void forget_server(const std::string& server);
+  // Its URIs may belong to others from here on. On this worker alone. False: nothing was known of it.
+  bool forget_server(const std::string& server);
 
   // A URI that the server lists: it belongs to this server from now on. Empty: it is ambiguous, and has to be
   // omitted.

@@ -103,6 +103,25 @@ TEST_CASE("a worker that has missed URIs of results knows those that came after 
   CHECK(again->server == "b");
 }
 
+TEST_CASE("claims that all workers have take no memory") {
+  const uint64_t before = MemoryCharge::total(Held::servers);
+  config::Aggregate rules;
+  rules.prefix_mode = config::PrefixMode::on_conflict;
+  const auto names = std::make_shared<SharedNames>(kMaxSeen);
+  NameMap first(rules, names), second(rules, names);
+  for (int i = 0; i < 3; ++i) {
+    first.uris.add_server("a");
+    second.uris.add_server("a");
+    first.tools.to_client("a", "search");
+    CHECK(MemoryCharge::total(Held::servers) > before);
+    // A reload removes the server: each worker hears of it, and one tells the others.
+    first.forget("a");
+    second.forget("a");
+    CHECK(MemoryCharge::total(Held::servers) == before);
+    first.catch_up();
+  }
+}
+
 TEST_CASE("workers that give the same names at once agree") {
   config::Aggregate rules;
   rules.prefix_mode = config::PrefixMode::on_conflict;
