@@ -31,7 +31,7 @@ class Allowance {
 
 class FrameGate {
  public:
-  // head: a compressed one, or one in too many frames. The library behind the gate finds the others:
+  // head: a compressed one, or one in too many frames. The library behind the gate finds the last three;
   // fields: a head that is decompressed.
   enum class Fault : uint8_t { resets, control_frames, head, fields, push, protocol };
 
