@@ -19,7 +19,7 @@ process.on('exit', () => {
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.once(signal, () => process.exit(2));
 
 const journalIn = (folder) => join(folder, 'cancelled');
-const SESSIONS = 100; // one process for each legacy session, and some to spare
+const SESSIONS = 200; // a process for each legacy session of all runs: those of the runs before keep theirs for a minute
 
 /** The configuration that the command line cannot express: more processes than the default allows. */
 function linewardConfig({ folder, server, port, isolation, level }) {
