@@ -203,10 +203,10 @@ void HttpMessages::on_transfer_body(std::string_view bytes) {
   const size_t needed = body_.size() + bytes.size();
   if (body_.capacity() < needed) {
     // Sixteen times as much as came: an announcement alone costs a peer nothing.
-    if (needed < announced_)
-      body_.reserve(std::min<uint64_t>(announced_ + kSpare, 16 * needed));
+    if (needed <= announced_ && needed > StringPool::kMaxBytes)
+      body_.reserve(std::min<uint64_t>(announced_, 16 * needed) + kSpare);
     else if (body_.empty())
-      StringPool::renew(body_, needed);
+      StringPool::renew(body_, needed + kSpare);
   }
   body_ += bytes;
   held_.set(body_.size());
