@@ -84,7 +84,8 @@ void UpstreamSet::add(const config::Server& server, const cluster::ServerPlace& 
   upstream::ToolUpstream* catalog = tools.get();
   auto listens = std::make_unique<upstream::ListenHub>(loop_, std::move(tools), one.server);
   upstream::ListenHub* hub = listens.get();
-  auto cache = std::make_unique<upstream::ResultCache>(loop_, std::move(listens), one.server);
+  auto cache = std::make_unique<upstream::ResultCache>(loop_, std::move(listens), one.server,
+                                                       one.shared ? one.shared.version->changes : nullptr);
   hub->watch([cache = cache.get()](const mcp::Message& notification) { cache->changed(notification); });
   if (memory != nullptr) {
     memory->on_changed([tools = catalog, cache = cache.get()](const mcp::Message& notification) {

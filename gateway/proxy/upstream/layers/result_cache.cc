@@ -56,6 +56,11 @@ bool is_complete(const mcp::Message& answer) {
          answer.text(Field::result_type) == "complete";
 }
 
+// The URI of the resource that is read; empty for a list.
+std::string uri_of(const core::UpstreamRequest& request) {
+  return request.method == Method::resources_read ? request.message.text(Field::params_uri) : std::string();
+}
+
 // The key is stored here and in the index.
 uint64_t size_of(const std::string& key, const std::string& uri, const mcp::Message& result) {
   return result.bytes().size() + 2 * key.size() + 2 * uri.size() + kEntryBytes;
@@ -107,7 +112,9 @@ class KeptAnswer final : public SharedCallHandle {
 // ---- the call ----
 
 SharedFetch::SharedFetch(ResultCache& cache, std::string key, core::UpstreamRequest like)
-    : SharedCall(cache.loop(), cache.inner(), std::move(key), std::move(like)), cache_(cache) {}
+    : SharedCall(cache.loop(), cache.inner(), std::move(key), std::move(like)),
+      cache_(cache),
+      told_before_(cache.told(this->like().method, uri_of(this->like()))) {}
 
 void SharedFetch::on_call_message(mcp::Message&& message) {
   bool final = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
@@ -130,11 +137,13 @@ void SharedFetch::over() {
 
 // ---- the cache ----
 
-ResultCache::ResultCache(net::Loop& loop, std::unique_ptr<core::Upstream> inner, const config::Server& server)
+ResultCache::ResultCache(net::Loop& loop, std::unique_ptr<core::Upstream> inner, const config::Server& server,
+                         std::shared_ptr<ToldChanges> changes)
     : PassingUpstream(std::move(inner)),
       loop_(loop),
       server_(server),
-      stats_(metrics::upstream_stats(server.name)) {}
+      stats_(metrics::upstream_stats(server.name)),
+      changes_(std::move(changes)) {}
 
 ResultCache::~ResultCache() {
   lifetime_.end();
@@ -213,7 +222,12 @@ Result<std::unique_ptr<core::Call>, core::Failure> ResultCache::start(core::Upst
     return answer(*kept, std::move(request), owner);
   }
   SharedFetch* shared = nullptr;
-  if (auto found = under_way_.find(key); found != under_way_.end()) {
+  auto found = under_way_.find(key);
+  if (found != under_way_.end() && found->second->told_before() != told(request.method, uri_of(request))) {
+    outdate(found);
+    found = under_way_.end();
+  }
+  if (found != under_way_.end()) {
     ++stats_.cache_shared;
     shared = found->second.get();
   } else {
@@ -276,7 +290,8 @@ ResultCache::Entries::iterator ResultCache::find(const std::string& key) {
   auto found = by_key_.find(key);
   if (found == by_key_.end()) return entries_.end();
   auto entry = found->second;
-  if (loop_.now() >= entry->until) {
+  const auto& [method, uri] = entry->subject->first;
+  if (loop_.now() >= entry->until || entry->told != told(method, uri)) {
     forget(entry);
     return entries_.end();
   }
@@ -296,12 +311,12 @@ void ResultCache::keep(const SharedFetch& shared, const mcp::Message& result) {
   int64_t ttl = ttl_of(result);
   auto asked = under_way_.find(shared.key());
   bool current = asked != under_way_.end() && asked->second.get() == &shared;
+  const Method method = shared.like().method;
+  std::string uri = uri_of(shared.like());
+  current = current && shared.told_before() == told(method, uri);
   if (ttl == 0 || !is_complete(result) || !current || stopping_) return;
   bool everybodys = has_public_results() && result.text(Field::result_cache_scope) == "public";
   std::string key = key_of(shared.like(), everybodys);
-  const Method method = shared.like().method;
-  std::string uri =
-      method == Method::resources_read ? shared.like().message.text(Field::params_uri) : std::string();
   uint64_t size = size_of(key, uri, result);
   if (size > server_.cache.max_bytes) return;
   if (auto before = by_key_.find(key); before != by_key_.end()) forget(before->second);
@@ -310,6 +325,7 @@ void ResultCache::keep(const SharedFetch& shared, const mcp::Message& result) {
   entry.result = result;
   entry.kept_at = loop_.now();
   entry.ttl_ms = ttl;
+  entry.told = shared.told_before();
   entry.until = loop_.now() + milliseconds(ttl);
   entry.held.set(size);
   bytes_ += size;
@@ -352,6 +368,7 @@ void ResultCache::changed(const mcp::Message& notification) {
   const std::string uri = one ? notification.text(Field::params_uri) : std::string();
   for (Method method : kKept) {
     if (!concerns(notification, method, uri)) continue;
+    if (changes_) changes_->told(method, uri);
     auto at = by_subject_.lower_bound(Subject(method, uri));
     while (at != by_subject_.end() && at->first.first == method && (!one || at->first.second == uri)) {
       ++forgotten;

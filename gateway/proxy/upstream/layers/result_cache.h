@@ -22,6 +22,7 @@
 #include "proxy/metrics/stats.h"
 #include "proxy/upstream/layers/cache_watch.h"
 #include "proxy/upstream/layers/shared_call.h"
+#include "proxy/upstream/shared/told_changes.h"
 
 namespace lineward::upstream {
 
@@ -36,16 +37,21 @@ class SharedFetch final : public SharedCall {
   void on_call_failed(const core::Failure& failure) override;
   using SharedCall::let_go_of_others;
   using SharedCall::request_of;
+  // ToldChanges::count() when it was asked.
+  uint64_t told_before() const { return told_before_; }
 
  private:
   void over() override;
 
   ResultCache& cache_;
+  const uint64_t told_before_;
 };
 
 class ResultCache final : public core::PassingUpstream {
  public:
-  ResultCache(net::Loop& loop, std::unique_ptr<core::Upstream> inner, const config::Server& server);
+  // `changes`: of the server, where other workers serve it too.
+  ResultCache(net::Loop& loop, std::unique_ptr<core::Upstream> inner, const config::Server& server,
+              std::shared_ptr<ToldChanges> changes = nullptr);
   ~ResultCache() override;
 
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
@@ -58,6 +64,9 @@ class ResultCache final : public core::PassingUpstream {
 
   // For SharedFetch.
   net::Loop& loop() { return loop_; }
+  uint64_t told(mcp::Method method, const std::string& uri) const {
+    return changes_ ? changes_->count(method, uri) : 0;
+  }
   core::Upstream& inner() { return *inner_; }
   void over(SharedFetch& shared);
   void keep(const SharedFetch& shared, const mcp::Message& result);
@@ -78,7 +87,8 @@ class ResultCache final : public core::PassingUpstream {
     mcp::Message result;
     Clock kept_at{0}, until{0};
     int64_t ttl_ms = 0;
-    std::string view;  // of a list with a listen: the view it belongs to
+    uint64_t told = 0;  // ToldChanges::count() when the server was asked
+    std::string view;   // of a list with a listen: the view it belongs to
     MemoryCharge held{Held::cache};
   };
   bool may_keep(const core::UpstreamRequest& request) const;
@@ -103,6 +113,7 @@ class ResultCache final : public core::PassingUpstream {
   net::Loop& loop_;
   const config::Server& server_;
   metrics::UpstreamStats& stats_;
+  const std::shared_ptr<ToldChanges> changes_;  // null: no other worker serves the server
   std::map<std::string, std::unique_ptr<SharedFetch>> under_way_;
   // Calls begun before a change was notified: they serve their waiting callers only.
   std::vector<std::unique_ptr<SharedFetch>> outdated_;

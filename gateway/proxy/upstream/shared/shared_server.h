@@ -17,6 +17,7 @@
 #include "proxy/upstream/shared/era_verdict.h"
 #include "proxy/upstream/shared/known_era.h"
 #include "proxy/upstream/shared/shared_slots.h"
+#include "proxy/upstream/shared/told_changes.h"
 
 namespace lineward::upstream {
 
@@ -25,6 +26,7 @@ struct SharedVersion {
   std::atomic<uint64_t> calls{0};                                                  // waiting calls included
   std::atomic<uint64_t> sessions{0};                                               // limits.maxSessions
   const std::shared_ptr<CircuitBreaker::State> circuit = std::make_shared<CircuitBreaker::State>();
+  const std::shared_ptr<ToldChanges> changes = std::make_shared<ToldChanges>();
   // The server gives ids to sessions, as one of the workers has seen.
   enum class Sessions : uint8_t { unknown, none, kept };
   std::atomic<Sessions> keeps_sessions{Sessions::unknown};

@@ -525,3 +525,44 @@ TEST_CASE("a cache that stops answers nothing from memory") {
   CHECK(stopped);
   CHECK_FALSE(world.remembers(world.request()));
 }
+
+TEST_CASE("a change that another worker has heard of outdates what this one keeps") {
+  World world;
+  const auto changes = std::make_shared<ToldChanges>();
+  const auto made = [&] {
+    return std::make_unique<ResultCache>(world.loop, std::make_unique<UpstreamBelow>(world.below),
+                                         world.config, changes);
+  };
+  world.cache = made();
+  const auto other = made();
+  world.fill(world.request());
+  world.fill(world.read("file:///a"));
+  CHECK(world.remembers(world.request()));
+  CHECK(world.remembers(world.read("file:///a")));
+
+  other->changed(parse(updated("file:///a")));
+  CHECK_FALSE(world.remembers(world.read("file:///a")));
+  CHECK(world.remembers(world.request()));
+  other->changed(parse(kListChanged));
+  CHECK_FALSE(world.remembers(world.request()));
+
+  // While the server is asked: the answer is the caller's alone, and later callers get a call of their own.
+  Caller first, second;
+  auto before = world.start(world.request(), first);
+  auto& asked = world.below.last();
+  other->changed(parse(kListChanged));
+  const size_t calls = world.asked();
+  auto after = world.start(world.request(), second);
+  CHECK(world.asked() == calls + 1);
+  asked.answers(result());
+  CHECK(first.heard.size() == 1);
+  CHECK(second.heard.empty());
+  world.below.last().answers(result());
+  CHECK(second.heard.size() == 1);
+  world.loop.close_deferred();
+  CHECK(world.remembers(world.request()));
+  // A listen that another worker has opened again: it knows nothing of the time between.
+  other->changed(parse(R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged"})"));
+  CHECK_FALSE(world.remembers(world.request()));
+  world.loop.close_deferred();
+}
