@@ -3,9 +3,11 @@
 // starts again. Pure: knows no clock; times are in nanoseconds.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -83,37 +85,62 @@ class RateTable {
 };
 
 // A table shared by all workers of this process: a caller has one bucket for servers on any worker. Each
-// access is one short lock.
+// access is one short lock of a part of the table. Workers meet there only for keys of the same part.
 class CommonTable {
  public:
   // The table of this name: created for the first caller, destroyed with the last reference. The same name
   // implies the same rate and bound.
   static std::shared_ptr<CommonTable> of(const std::string& name, Rate rate, size_t most);
-  CommonTable(Rate rate, size_t most) : table_(rate, most) {}
+  CommonTable(Rate rate, size_t most) : rate_(rate) {
+    const size_t parts = std::clamp<size_t>(most / kKeysOfPart, 1, kMaxParts);
+    for (size_t i = 0; i < parts; ++i)
+      parts_.emplace_back(rate, most / parts);
+  }
 
   Admittance take(const RateKey& key, int64_t now) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return table_.take(key, now);
+    // The table of a part hashes by the first bytes.
+    Part& part = parts_[key.back() % parts_.size()];
+    std::lock_guard<std::mutex> lock(part.mutex);
+    return part.table.take(key, now);
   }
   // Returns the number of remaining keys.
   size_t forget_idle(int64_t now, size_t at_most) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    table_.forget_idle(now, at_most);
-    return table_.size();
+    size_t keys = 0;
+    for (Part& part : parts_) {
+      std::lock_guard<std::mutex> lock(part.mutex);
+      part.table.forget_idle(now, std::max<size_t>(1, at_most / parts_.size()));
+      keys += part.table.size();
+    }
+    return keys;
   }
   struct Sizes {
-    size_t keys, bytes;
-    uint64_t evicted;
+    size_t keys = 0, bytes = 0;
+    uint64_t evicted = 0;
   };
   Sizes sizes() const {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return {table_.size(), table_.bytes(), table_.evicted()};
+    Sizes out;
+    for (const Part& part : parts_) {
+      std::lock_guard<std::mutex> lock(part.mutex);
+      out.keys += part.table.size();
+      out.bytes += part.table.bytes();
+      out.evicted += part.table.evicted();
+    }
+    return out;
   }
-  const Rate& rate() const { return table_.rate(); }
+  const Rate& rate() const { return rate_; }
 
  private:
-  mutable std::mutex mutex_;
-  RateTable table_;
+  // A part that is too small would forget keys long before the table is full.
+  static constexpr size_t kKeysOfPart = 1024;
+  static constexpr size_t kMaxParts = 64;
+  struct alignas(64) Part {
+    Part(Rate rate, size_t most) : table(rate, most) {}
+    mutable std::mutex mutex;
+    RateTable table;
+  };
+
+  const Rate rate_;
+  std::deque<Part> parts_;  // they cannot be moved
 };
 
 }  // namespace lineward::plugins

@@ -1,4 +1,6 @@
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <thread>
 
 #include "plugins/common/rate_limit_table.h"
 #include "plugins/rate_limit/rate_limit_key.h"
@@ -91,6 +93,31 @@ TEST_CASE("idle keys make room by themselves") {
     CHECK(table.take(key(i), kStart + i * (kSecond / 100)).allowed);
   CHECK(table.size() < 20);
   CHECK(table.evicted() == 0);
+}
+
+TEST_CASE("threads that share a table take no more than its rate, and its parts hold no more keys") {
+  constexpr size_t kMost = 8192;
+  plugins::CommonTable table({.requests = 1, .per = std::chrono::hours(1), .burst = 100}, kMost);
+  std::atomic<size_t> allowed{0};
+  std::vector<std::thread> threads;
+  for (int k = 0; k < 4; ++k) {
+    threads.emplace_back([&table, &allowed, k] {
+      for (int i = 0; i < 1000; ++i) {
+        allowed += table.take(plugins::rate_key("one caller"), 1).allowed ? 1 : 0;
+        table.take(plugins::rate_key(std::to_string(k * 10000 + i)), 1);
+      }
+    });
+  }
+  for (auto& thread : threads)
+    thread.join();
+  CHECK(allowed == 100);
+  CHECK(table.sizes().keys == 4001);
+  CHECK(table.sizes().evicted == 0);
+  for (size_t i = 0; i < 2 * kMost; ++i)
+    table.take(plugins::rate_key("more" + std::to_string(i)), 2);
+  CHECK(table.sizes().keys <= kMost);
+  CHECK(table.sizes().keys > kMost - kMost / 10);
+  CHECK(table.forget_idle(std::chrono::nanoseconds(std::chrono::hours(200)).count(), 3 * kMost) == 0);
 }
 
 TEST_CASE("keys: parts are named once, and two lists of values never make one key") {
